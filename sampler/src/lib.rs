@@ -1,0 +1,1 @@
+//! When and whom: targets, threads, states, ticks and the capture backends.

@@ -1,0 +1,4 @@
+//! The `stackclock` command.
+#![forbid(unsafe_code)]
+
+fn main() {}

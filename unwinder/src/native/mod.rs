@@ -1,0 +1,1 @@
+//! Native stacks: modules, their compiled call frame information, and the walk.
