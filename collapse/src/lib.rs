@@ -22,12 +22,24 @@
 //! | skipped | a thread deliberately not looked at |
 #![forbid(unsafe_code)]
 
+mod check;
+mod file_name;
+pub mod flame_graph;
+pub mod folded;
 mod frame;
+mod import;
 mod profile;
 mod stack;
 mod state;
+mod timeline;
+mod view;
 
+pub use check::Inconsistency;
+pub use file_name::FileNames;
 pub use frame::{Frame, FrameKind};
+pub use import::{Importer, TooLong};
 pub use profile::{Counters, Process, ProcessId, Profile, Recorded, Sample, Thread, ThreadId, ThreadTotals};
 pub use stack::{FrameId, Interner, StackId, StackTable};
 pub use state::{RunState, Syscall};
+pub use timeline::{Seen, Timeline};
+pub use view::{Clock, Code, Lines, Row, Threads, View, ViewOptions};

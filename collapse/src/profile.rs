@@ -23,6 +23,13 @@ pub struct Process {
     pub python: Option<String>,
 }
 
+impl Process {
+    /// The frame that stands for the process, in py-spy's words: `process 1234:"python3 train.py"`.
+    pub fn text(&self) -> String {
+        format!("process {}:\"{}\"", self.pid, self.name)
+    }
+}
+
 /// The kernel's exact counters (`/proc/PID/task/TID/schedstat`) over the thread's time in the recording, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTotals {
@@ -47,6 +54,16 @@ pub struct Thread {
     pub end_ns: u64,
     /// Exact totals beside the sampled ones.
     pub totals: ThreadTotals,
+}
+
+impl Thread {
+    /// The frame that stands for the thread, in py-spy's words: `thread (1240): worker`.
+    pub fn text(&self) -> String {
+        match self.name.as_str() {
+            "" => format!("thread ({})", self.tid),
+            name => format!("thread ({}): {name}", self.tid),
+        }
+    }
 }
 
 /// A stretch of one thread's time: it was seen in one state, with one stack.
@@ -129,9 +146,7 @@ pub struct Profile {
 impl Profile {
     /// The frames of a stack, root first.
     pub fn frames_root_to_leaf(&self, stack: StackId) -> Vec<FrameId> {
-        let mut frames: Vec<_> = self.stacks.leaf_to_root(stack).collect();
-        frames.reverse();
-        frames
+        self.stacks.root_to_leaf(stack)
     }
 
     /// The thread behind an id of this profile.

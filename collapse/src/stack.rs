@@ -110,6 +110,13 @@ impl StackTable {
         })
     }
 
+    /// The frames from root to leaf.
+    pub fn root_to_leaf(&self, stack: StackId) -> Vec<FrameId> {
+        let mut frames: Vec<_> = self.leaf_to_root(stack).collect();
+        frames.reverse();
+        frames
+    }
+
     /// Number of stacks, the empty one included; every `StackId::index` is below it.
     pub fn len(&self) -> usize {
         self.nodes.len()
