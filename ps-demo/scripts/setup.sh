@@ -1,0 +1,26 @@
+#!/bin/sh
+# Installs the packages of ps-demo's tiers (Debian 12). Usage: setup.sh [grpc] [torch] [ofi] [rocksdb]; default: all.
+set -eu
+
+grpc="g++ cmake ninja-build libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc"
+torch="python3-torch python3-numpy libtorch-dev libopenblas0-pthread"
+ofi="libfabric-dev memcached"
+rocksdb="librocksdb-dev"
+
+packages=""
+for tier in "${@:-all}"; do
+    case "$tier" in
+        all) packages="$grpc $torch $ofi $rocksdb" ;;
+        grpc) packages="$packages $grpc" ;;
+        torch) packages="$packages $grpc $torch" ;;
+        ofi) packages="$packages $grpc $ofi" ;;
+        rocksdb) packages="$packages $grpc $rocksdb" ;;
+        *) echo "usage: $0 [grpc] [torch] [ofi] [rocksdb]" >&2; exit 2 ;;
+    esac
+done
+
+sudo=""
+[ "$(id -u)" -eq 0 ] || sudo="sudo"
+$sudo apt-get update
+# shellcheck disable=SC2086 # a list of words
+$sudo apt-get install -y --no-install-recommends $packages

@@ -1,0 +1,13 @@
+// Names in /proc/PID/task/TID/comm, which is what a profiler shows for a thread.
+#pragma once
+
+#include <pthread.h>
+
+#include <string>
+
+namespace psdemo {
+
+// Linux keeps 15 characters; a longer name would be refused altogether.
+inline void SetThreadName(const std::string& name) { pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); }
+
+}  // namespace psdemo
