@@ -1,0 +1,14 @@
+//! End-to-end tests: the built command on real processes that know their own truth (`tests/targets/README.md`).
+//!
+//! Each test takes the machine for itself (`Workplace`), also when several run at once.
+
+mod conservation;
+mod harmless;
+mod launch;
+mod modules;
+mod nested;
+mod outputs;
+mod server;
+mod states;
+mod support;
+mod threads;

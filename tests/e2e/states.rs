@@ -1,0 +1,85 @@
+//! Programs with known shares are reported within 3 percentage points of the truth they print about themselves.
+//!
+//! Why 3 points are enough to ask for and enough to trust: a share p found with n independent samples has a standard
+//! error of sqrt(p (1-p) / n), at worst 0.5 / sqrt(n). Each test takes n >= 5000 samples of a thread, so that is at
+//! most 0.7 points, and the tolerance more than four of them. The truth covers the same stretch of time but for the
+//! profiler's start and end (some tens of ms of ten seconds), in which the program goes on as before.
+
+use crate::support::profile;
+use crate::support::profiler::record_threads;
+use crate::support::target::{Target, debian_python, growth, program};
+use crate::support::{Workplace, assert_share};
+
+const TOLERANCE: f64 = 0.03;
+
+#[test]
+fn a_thread_that_spins_sleeps_and_waits_for_a_lock_shows_these_shares() {
+    let work = Workplace::new("shares");
+    let mut target = Target::start(program("shares"), &[]);
+    let before = target.truth();
+    let threads = record_threads(&target, "--idle -r 1000 -d 8", &work.file("shares.speedscope.json"));
+    let after = target.truth();
+
+    let thread = profile::thread(&threads, "shares");
+    let share = |what| growth(&before, &after, what) / growth(&before, &after, "/wall_ns");
+    assert_share("spinning", thread.share_in("spin_phase"), share("/spin_ns"), TOLERANCE);
+    assert_share("sleeping", thread.share_in("sleep_phase"), share("/sleep_ns"), TOLERANCE);
+    assert_share("waiting for the lock", thread.share_in("lock_phase"), share("/lock_ns"), TOLERANCE);
+    assert_share("on a CPU", thread.share_running(), share("/cpu_ns"), TOLERANCE);
+    assert_share("waiting for a CPU", thread.share_in_state("[runnable]"), share("/wait_ns"), TOLERANCE);
+
+    let asleep = thread.share(|stack| {
+        profile::contains(stack, "sleep_phase")
+            && profile::state_of(stack) == Some("[blocked: clock_nanosleep]")
+    });
+    let locked_out = thread.share(|stack| {
+        profile::contains(stack, "lock_phase") && profile::state_of(stack) == Some("[blocked: futex]")
+    });
+    assert_share("blocked in clock_nanosleep", asleep, share("/sleep_ns"), TOLERANCE);
+    assert_share("blocked in futex", locked_out, share("/lock_ns"), TOLERANCE);
+}
+
+#[test]
+fn a_thread_behind_a_hog_on_its_cpu_is_runnable_for_as_long_as_the_scheduler_says() {
+    let work = Workplace::new("hog");
+    let mut target = Target::start(program("hog"), &[]);
+    let before = target.truth();
+    let threads = record_threads(&target, "--idle -r 500 -d 10", &work.file("hog.speedscope.json"));
+    let after = target.truth();
+
+    for name in ["victim", "hog"] {
+        let cpu_ns = growth(&before, &after, &format!("/{name}/cpu_ns"));
+        let wait_ns = growth(&before, &after, &format!("/{name}/wait_ns"));
+        let thread = profile::thread(&threads, name);
+        let what = format!("{name} waiting for the CPU");
+        assert_share(&what, thread.share_in_state("[runnable]"), wait_ns / (cpu_ns + wait_ns), TOLERANCE);
+        let in_function = thread.share_in(&format!("{name}_spins"));
+        assert!(in_function > 0.98, "{name}: {:.1} % of its time in its function", 100.0 * in_function);
+    }
+}
+
+#[test]
+fn python_threads_that_fight_for_the_gil_wait_for_it_as_long_as_they_say() {
+    let work = Workplace::new("gil");
+    let mut target = Target::start_python(&debian_python(), "gil.py", &["3"]);
+    let before = target.truth();
+    let threads = record_threads(&target, "--idle -r 500 -d 10", &work.file("gil.speedscope.json"));
+    let after = target.truth();
+
+    let wall_ns = growth(&before, &after, "/wall_ns");
+    let tids = after["threads"].as_object().expect("threads").keys();
+    for tid in tids {
+        let cpu_ns = growth(&before, &after, &format!("/threads/{tid}/cpu_ns"));
+        let wait_ns = growth(&before, &after, &format!("/threads/{tid}/wait_ns"));
+        let thread = profile::thread(&threads, tid);
+        let gil_ns = wall_ns - cpu_ns - wait_ns;
+        assert_share(
+            &format!("{tid} in wait for the GIL"),
+            thread.share_in_state("[gil]"),
+            gil_ns / wall_ns,
+            TOLERANCE,
+        );
+        assert_share(&format!("{tid} on a CPU"), thread.share_running(), cpu_ns / wall_ns, TOLERANCE);
+        assert!(thread.share_in("compute") > 0.98, "{tid}: {:?}", thread.share_in("compute"));
+    }
+}
