@@ -1,6 +1,6 @@
 //! One thread at one instant, still raw.
 
-use crate::{Avma, MemoryError, Memory, Registers, SliceMemory};
+use crate::{Avma, Memory, MemoryError, Registers, SliceMemory};
 
 /// Stack bytes copied from the stack pointer upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

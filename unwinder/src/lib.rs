@@ -22,6 +22,7 @@ mod memory;
 mod raw_frame;
 
 pub mod native;
+pub mod symbolize;
 
 pub use address::{Avma, FrameAddress, Svma};
 pub use arch::Registers;

@@ -1,0 +1,130 @@
+//! Everything that names the code of one module.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::read::ReadRef;
+use stackclock_collapse::{Frame, FrameKind};
+
+use super::debug_info::{DebugFrame, DebugInfo};
+use super::demangle::{demangle, is_mangled};
+use super::elf_file::{self, Elf, FileBytes};
+use super::mini_debug_info;
+use super::plt::PltStubs;
+use super::separate_files::{self, SearchPlace};
+use super::symbol_table::{SymbolTable, SymbolTableBuilder};
+use crate::Svma;
+
+/// What the symbolizer needs to know of a module.
+#[derive(Debug)]
+pub struct ModuleFile {
+    /// The mapped file's path as the target sees it.
+    pub path: Arc<str>,
+    /// That file, open for reading; without it frames are `module+0x1234`.
+    pub elf: Option<File>,
+    /// The target's root directory (`/proc/PID/root`), where separate debug files are looked for before `/`.
+    pub target_root: PathBuf,
+}
+
+/// The names of one module's code, from debug information, symbol tables and procedure linkage.
+#[derive(Debug)]
+pub(super) struct ModuleSymbols {
+    path: Arc<str>,
+    debug_info: Option<DebugInfo>,
+    symbols: SymbolTable,
+    plt: PltStubs,
+}
+
+impl ModuleSymbols {
+    /// Reads what there is. A file that cannot be read or understood names nothing.
+    pub(super) fn load(module: ModuleFile) -> Self {
+        let empty = ModuleSymbols {
+            path: module.path,
+            debug_info: None,
+            symbols: SymbolTable::default(),
+            plt: PltStubs::default(),
+        };
+        let Some(file) = module.elf else { return empty };
+        let bytes = elf_file::file_bytes(file);
+        let Ok(elf) = Elf::parse(&bytes) else { return empty };
+        let path = Path::new(empty.path.trim_end_matches(" (deleted)")).to_owned();
+        let place = SearchPlace { target_root: &module.target_root, module_path: &path };
+
+        let mut symbols = SymbolTableBuilder::default();
+        symbols.add(&elf);
+        if let Some(bytes) = mini_debug_info::read(&elf)
+            && let Ok(mini) = Elf::parse(&*bytes)
+        {
+            symbols.add(&mini);
+        }
+        let debug_info = if elf_file::has_debug_info(&elf) {
+            load_debug_info(&elf, place)
+        } else {
+            let separate = separate_files::find_debug_file(&elf, place);
+            separate.and_then(|bytes| {
+                let debug = Elf::parse(&bytes).ok()?;
+                symbols.add(&debug);
+                load_debug_info(&debug, place)
+            })
+        };
+        ModuleSymbols { debug_info, symbols: symbols.finish(), plt: PltStubs::read(&elf), ..empty }
+    }
+
+    /// The frames at an address, outermost first; at least one.
+    pub(super) fn frames_at(&self, address: Svma) -> Vec<Frame> {
+        let mut found = self.debug_info.as_ref().map(|info| info.frames_at(address)).unwrap_or_default();
+        if found.is_empty() {
+            found.push(DebugFrame::default());
+        }
+        let mut kind = FrameKind::Native;
+        let mut frames = Vec::with_capacity(found.len());
+        for frame in found {
+            let name = match kind {
+                FrameKind::Native => self.outermost_name(address, frame.name.as_deref()),
+                _ => frame.name.as_deref().map_or_else(|| "[inlined]".to_owned(), demangle),
+            };
+            frames.push(Frame {
+                name: name.into(),
+                file: frame.file.map(Arc::from),
+                line: frame.line,
+                module: Some(self.path.clone()),
+                kind,
+            });
+            kind = FrameKind::Inlined;
+        }
+        frames
+    }
+
+    /// The name of the function that has the code at `address`.
+    ///
+    /// Of a function with internal linkage GCC's debug information has only the bare name; the linker's symbol
+    /// has its namespaces and classes too.
+    fn outermost_name(&self, address: Svma, in_debug_info: Option<&[u8]>) -> String {
+        let symbol = self.symbols.name_at(address);
+        match (in_debug_info, symbol) {
+            (Some(name), Some(symbol)) if is_mangled(symbol) && !is_mangled(name) => demangle(symbol),
+            (Some(name), _) => demangle(name),
+            (None, Some(symbol)) => demangle(symbol),
+            (None, None) => match self.plt.name_at(address) {
+                Some(function) => demangle(function) + "@plt",
+                None => self.unnamed(address),
+            },
+        }
+    }
+
+    /// `libc.so.6+0x1234`: what can honestly be said of code without a name.
+    fn unnamed(&self, address: Svma) -> String {
+        let file_name = self.path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&self.path);
+        format!("{file_name}+{:#x}", address.0)
+    }
+}
+
+fn load_debug_info<'data, R: ReadRef<'data>>(
+    elf: &Elf<'data, R>,
+    place: SearchPlace<'_>,
+) -> Option<DebugInfo> {
+    let supplementary: Option<FileBytes> = separate_files::find_supplementary_file(elf, place);
+    let supplementary = supplementary.as_ref().and_then(|bytes| Elf::parse(bytes).ok());
+    DebugInfo::load(elf, supplementary.as_ref())
+}

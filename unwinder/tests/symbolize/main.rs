@@ -1,0 +1,5 @@
+//! Names, files and lines of real compiled code; what is expected is written in the compiled sources.
+
+mod fixture;
+mod mutation;
+mod variants;
