@@ -45,6 +45,28 @@ impl Truncation {
     }
 }
 
+/// Why a thread, or part of it, could not be read at all. Each reason is counted, and shown as a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Failure {
+    /// The thread had to be stopped and could not be: another tracer has it.
+    CannotStop,
+    /// The thread stopped, and its registers could not be read.
+    ThreadUnreadable,
+    /// The thread has Python frames, and they could not be read.
+    PythonUnreadable,
+}
+
+impl Failure {
+    /// The reason in words, as in the frame `[failed: ...]` and in the counters.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Failure::CannotStop => "held by another tracer",
+            Failure::ThreadUnreadable => "thread unreadable",
+            Failure::PythonUnreadable => "Python frames unreadable",
+        }
+    }
+}
+
 /// One entry of a merged stack before symbolization.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum RawFrame {
@@ -74,4 +96,6 @@ pub enum RawFrame {
     },
     /// The stack ends here although its root was not reached; always outermost.
     Truncated(Truncation),
+    /// Frames are missing here because they could not be read.
+    Failed(Failure),
 }
