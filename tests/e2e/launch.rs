@@ -88,17 +88,16 @@ fn family(python: &mut Command) -> Target {
 
 /// One child by fork and exec (C++), two by fork alone (Python): each with its own process and function.
 fn check_family(threads: &[Thread], truth: &serde_json::Value) {
-    let program = truth["program"].as_u64().expect("a pid").to_string();
-    let workers = truth["workers"].as_array().expect("pids").iter().map(|pid| pid.as_u64().expect("a pid"));
-    let expected =
-        workers.map(|pid| (pid.to_string(), "worker_computes")).chain([(program, "spin_for_ever")]);
-    for (pid, function) in expected {
-        let of_process: Vec<&Thread> = threads.iter().filter(|thread| thread.is_named(&pid)).collect();
-        let in_function = of_process.iter().map(|thread| thread.share_in(function)).fold(0.0, f64::max);
-        let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
+    let pid = |value: &serde_json::Value| value.as_u64().expect("a pid");
+    let workers =
+        truth["workers"].as_array().expect("pids").iter().map(|worker| (pid(worker), "worker_computes"));
+    for (pid, function) in workers.chain([(pid(&truth["program"]), "spin_for_ever")]) {
+        let of_process = threads.iter().filter(|thread| u64::from(thread.pid) == pid);
+        let in_function = of_process.map(|thread| thread.share_in(function)).fold(0.0, f64::max);
+        let recorded = profile::names(threads);
         assert!(
             in_function > 0.8,
-            "process {pid}: {in_function} of its time in {function}; recorded: {names:?}"
+            "process {pid}: {in_function} of its time in {function}; recorded: {recorded:?}"
         );
     }
 }

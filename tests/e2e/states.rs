@@ -71,7 +71,7 @@ fn python_threads_that_fight_for_the_gil_wait_for_it_as_long_as_they_say() {
     for tid in tids {
         let cpu_ns = growth(&before, &after, &format!("/threads/{tid}/cpu_ns"));
         let wait_ns = growth(&before, &after, &format!("/threads/{tid}/wait_ns"));
-        let thread = profile::thread(&threads, tid);
+        let thread = threads.iter().find(|thread| thread.tid.to_string() == *tid).expect("a recorded thread");
         let gil_ns = wall_ns - cpu_ns - wait_ns;
         assert_share(
             &format!("{tid} in wait for the GIL"),

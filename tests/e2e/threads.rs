@@ -40,7 +40,7 @@ fn without_idle_only_threads_that_want_a_cpu_appear() {
     let target = Target::start(program("threads"), &[]);
     let threads = record_threads(&target, "-d 1.5", &work.file("active.speedscope.json"));
     for (name, _, state) in THREADS {
-        let time_ns: f64 = threads.iter().filter(|thread| thread.is_named(name)).map(Thread::total_ns).sum();
+        let time_ns: f64 = threads.iter().filter(|thread| thread.name == name).map(Thread::total_ns).sum();
         assert_eq!(time_ns > 0.0, state.is_none(), "{name}: {time_ns} ns");
     }
     let blocked: Vec<_> = threads.iter().filter(|thread| thread.share_in_state("[blocked: ") > 0.0).collect();

@@ -7,7 +7,11 @@ use serde_json::Value;
 /// One thread of a speedscope file.
 #[derive(Debug)]
 pub struct Thread {
-    /// The profile's name: process and thread.
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The thread's name; empty if it has none.
     pub name: String,
     /// Its first and last instant, ns.
     pub start_ns: f64,
@@ -18,12 +22,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Whether its name has this word in it: a thread's name, or a pid or tid.
-    pub fn is_named(&self, word: &str) -> bool {
-        let in_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-        self.name.split(|c| !in_word(c)).any(|part| part == word)
-    }
-
     /// The weights' sum, ns.
     pub fn total_ns(&self) -> f64 {
         self.samples.iter().map(|(_, weight)| weight).sum()
@@ -51,14 +49,18 @@ impl Thread {
     }
 }
 
-/// The one thread that [`is_named`](Thread::is_named) so.
+/// The one thread of this name.
 #[track_caller]
-pub fn thread<'a>(threads: &'a [Thread], word: &str) -> &'a Thread {
-    let mut found = threads.iter().filter(|thread| thread.is_named(word));
-    let names = || threads.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>();
-    let first = found.next().unwrap_or_else(|| panic!("no thread {word:?} among {:?}", names()));
-    assert!(found.next().is_none(), "more than one thread {word:?} among {:?}", names());
+pub fn thread<'a>(threads: &'a [Thread], name: &str) -> &'a Thread {
+    let mut found = threads.iter().filter(|thread| thread.name == name);
+    let first = found.next().unwrap_or_else(|| panic!("no thread {name:?} among {:?}", names(threads)));
+    assert!(found.next().is_none(), "more than one thread {name:?} among {:?}", names(threads));
     first
+}
+
+/// What was recorded, for failure texts: pid, tid and name of each thread.
+pub fn names(threads: &[Thread]) -> Vec<(u32, u32, &str)> {
+    threads.iter().map(|thread| (thread.pid, thread.tid, thread.name.as_str())).collect()
 }
 
 /// The state frame at the leaf, if the thread was not running.
@@ -71,7 +73,7 @@ pub fn state_of(stack: &[String]) -> Option<&str> {
 /// Whether some frame says that this stack is not whole.
 pub fn is_broken(stack: &[String]) -> bool {
     let code = &stack[..stack.len() - usize::from(state_of(stack).is_some())];
-    code.is_empty() || code.iter().any(|frame| frame.starts_with('['))
+    code.is_empty() || code.iter().any(|frame| frame.starts_with('[') && frame.ends_with(']'))
 }
 
 /// `name` of a frame that may be written as `name (file:line)`.
@@ -104,13 +106,29 @@ fn sampled_profile(profile: &Value, frames: &[&str]) -> Thread {
     let (stacks, weights) = (array(&profile["samples"]), array(&profile["weights"]));
     assert_eq!(stacks.len(), weights.len());
     let frame = |index: &Value| frames[index.as_u64().expect("a frame index") as usize].to_owned();
-    let stacks = stacks.iter().map(|stack| array(stack).iter().map(frame).collect());
+    let stacks = stacks.iter().map(|stack| array(stack).iter().map(frame).collect::<Vec<_>>());
+    let weights = weights.iter().map(|weight| weight.as_f64().expect("a weight"));
+    let title = profile["name"].as_str().expect("a name");
+    let (tid, name, pid) =
+        parse_title(title).unwrap_or_else(|| panic!("not the title of a thread: {title:?}"));
     Thread {
-        name: profile["name"].as_str().expect("a name").to_owned(),
+        pid,
+        tid,
+        name: name.to_owned(),
         start_ns: profile["startValue"].as_f64().expect("startValue"),
         end_ns: profile["endValue"].as_f64().expect("endValue"),
-        samples: stacks.zip(weights.iter().map(|weight| weight.as_f64().expect("a weight"))).collect(),
+        // Without a frame: time that is not shown (nobody looked, or it was idle). It is no sample, and must not
+        // make up for missing ones.
+        samples: stacks.zip(weights).filter(|(stack, _)| !stack.is_empty()).collect(),
     }
+}
+
+/// Tid, name and pid of `thread (12): worker, process 11:"python3 train.py"`.
+fn parse_title(title: &str) -> Option<(u32, &str, u32)> {
+    let (thread, process) = title.strip_prefix("thread (")?.split_once(", process ")?;
+    let (tid, name) = thread.split_once(')')?;
+    let (pid, _) = process.split_once(':')?;
+    Some((tid.parse().ok()?, name.strip_prefix(": ").unwrap_or_default(), pid.parse().ok()?))
 }
 
 #[track_caller]
