@@ -172,13 +172,20 @@ def summarise(results):
 
 
 def print_table(rows):
-    print(f"{'workload':<10}{'rate':>8}  {'profiler':<12}{'target lost':>12}{'(min .. max)':>20}{'profiler used':>18}")
-    for row in rows:
-        rate = f"{row['rate_hz']} Hz" if row["rate_hz"] else ""
-        spread = f"({row['lost_min']:.1%} .. {row['lost_max']:.1%})"
-        cores = f"{row['profiler_cores_median']:.1%} of a core"
-        print(f"{row['workload']:<10}{rate:>8}  {row['tool']:<12}{row['lost_median']:>12.1%}"
-              f"{spread:>20}{cores:>18}")
+    """Markdown, for BENCHMARKS.md, aligned for the terminal."""
+    header = ["workload", "rate", "profiler", "target lost", "min .. max", "profiler used"]
+    cells = [header] + [[
+        row["workload"],
+        f"{row['rate_hz']} Hz" if row["rate_hz"] else "",
+        row["tool"],
+        f"{row['lost_median']:.1%}",
+        f"{row['lost_min']:.1%} .. {row['lost_max']:.1%}",
+        f"{row['profiler_cores_median']:.1%} of a core",
+    ] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    cells.insert(1, ["-" * width for width in widths])
+    for line in cells:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |")
 
 
 def version(command):
