@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use object::{Object, ObjectSection};
 use stackclock_unwinder::symbolize::{
-    InterpreterFrames, KernelSymbols, ModuleFile, ModuleFiles, NameSources, PythonCodeName, PythonCodes, Symbolizer,
+    InterpreterFrames, KernelSymbols, ModuleFile, ModuleFiles, NameSources, PythonCodeName, PythonCodes,
+    Symbolizer,
 };
 use stackclock_unwinder::{ModuleId, PythonCodeId, RawFrame, Svma};
 
@@ -23,7 +24,8 @@ fn main() {
 
 fn measure(path: &str) {
     let elf = fs::read(path).expect("a readable file");
-    let elf = object::read::elf::ElfFile64::<object::LittleEndian>::parse(elf.as_slice()).expect("an ELF file");
+    let elf =
+        object::read::elf::ElfFile64::<object::LittleEndian>::parse(elf.as_slice()).expect("an ELF file");
     let text = elf.section_by_name(".text").expect("code");
     let step = (text.size() / ADDRESSES).max(1);
     let lookups: Vec<Svma> = (0..ADDRESSES).map(|index| Svma(text.address() + index * step)).collect();
@@ -41,14 +43,20 @@ fn measure(path: &str) {
         named += usize::from(!found[0].name.contains("+0x"));
     }
     let (first, all) = (first.unwrap_or_default(), started.elapsed());
-    println!("{path}: first {first:.1?}, all {all:.1?}; {frames} frames, {named} of {ADDRESSES} addresses named");
+    println!(
+        "{path}: first {first:.1?}, all {all:.1?}; {frames} frames, {named} of {ADDRESSES} addresses named"
+    );
 }
 
 struct One<'a>(&'a str);
 
 impl ModuleFiles for One<'_> {
     fn module_file(&self, _: ModuleId) -> Option<ModuleFile> {
-        Some(ModuleFile { path: self.0.into(), elf: File::open(self.0).ok(), target_root: Path::new("/").into() })
+        Some(ModuleFile {
+            path: self.0.into(),
+            elf: File::open(self.0).ok(),
+            target_root: Path::new("/").into(),
+        })
     }
 }
 

@@ -46,8 +46,8 @@ pub trait ModuleFiles {
 pub struct PythonCodeName {
     /// Qualified where the Python version records it, as `Trainer.step`.
     pub name: Arc<str>,
-    /// The source file as the code object names it.
-    pub file: Arc<str>,
+    /// The source file as the code object names it, where it names one.
+    pub file: Option<Arc<str>>,
 }
 
 /// The recording's decoded code objects.
@@ -140,6 +140,9 @@ impl Symbolizer {
             RawFrame::Truncated(why) => {
                 vec![Frame::remark(FrameKind::Error, format!("[truncated: {}]", why.reason()))]
             }
+            RawFrame::Failed(why) => {
+                vec![Frame::remark(FrameKind::Error, format!("[failed: {}]", why.reason()))]
+            }
         }
     }
 }
@@ -153,7 +156,7 @@ fn python(code: Option<PythonCodeName>, line: u32) -> Frame {
         return bare(FrameKind::Python, "[unknown code]".to_owned());
     };
     let line = (line != 0).then_some(line);
-    Frame { name, file: Some(file), line, module: None, kind: FrameKind::Python }
+    Frame { name, file, line, module: None, kind: FrameKind::Python }
 }
 
 fn anonymous(address: Avma, perf_map: Option<&PerfMap>) -> Frame {
