@@ -2,6 +2,7 @@
 //!
 //! Each test takes the machine for itself (`Workplace`), also when several run at once.
 
+mod browser;
 mod conservation;
 mod harmless;
 mod launch;
