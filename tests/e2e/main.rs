@@ -9,6 +9,7 @@ mod launch;
 mod modules;
 mod nested;
 mod outputs;
+mod refusals;
 mod server;
 mod states;
 mod support;

@@ -25,6 +25,11 @@ pub fn library(name: &str) -> PathBuf {
     compile(name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
+/// Builds `tests/targets/NAME.cc` as a program for 32-bit x86, without a C library.
+pub fn program_i386(name: &str) -> PathBuf {
+    compile(name, name, &["-m32", "-ffreestanding", "-nostdlib", "-static"])
+}
+
 /// Compiles anew each time (about a second): that is simpler to trust than a comparison of dates. The caller has
 /// a `Workplace`, so nobody else compiles or runs the same file.
 fn compile(name: &str, output: &str, flags: &[&str]) -> PathBuf {
