@@ -33,8 +33,8 @@ pub(super) fn demangle(symbol: &[u8]) -> String {
 }
 
 /// Whether a name is one that only a linker needs, so that it also carries the function's scope.
-pub(super) fn is_mangled(symbol: &[u8]) -> bool {
-    symbol.starts_with(b"_Z") || symbol.starts_with(b"_R")
+pub(super) fn is_mangled(symbol: &str) -> bool {
+    symbol.starts_with("_Z") || symbol.starts_with("_R")
 }
 
 /// `memcpy@@GLIBC_2.14` is `memcpy`.

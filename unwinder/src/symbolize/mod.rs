@@ -20,6 +20,7 @@ mod mini_debug_info;
 mod module_symbols;
 mod perf_map;
 mod plt;
+mod scopes;
 mod separate_files;
 mod symbol_table;
 

@@ -72,8 +72,8 @@ impl ModuleSymbols {
     }
 
     /// The frames at an address, outermost first; at least one.
-    pub(super) fn frames_at(&self, address: Svma) -> Vec<Frame> {
-        let mut found = self.debug_info.as_ref().map(|info| info.frames_at(address)).unwrap_or_default();
+    pub(super) fn frames_at(&mut self, address: Svma) -> Vec<Frame> {
+        let mut found = self.debug_info.as_mut().map(|info| info.frames_at(address)).unwrap_or_default();
         if found.is_empty() {
             found.push(DebugFrame::default());
         }
@@ -82,7 +82,10 @@ impl ModuleSymbols {
         for frame in found {
             let name = match kind {
                 FrameKind::Native => self.outermost_name(address, frame.name.as_deref()),
-                _ => frame.name.as_deref().map_or_else(|| "[inlined]".to_owned(), demangle),
+                _ => frame
+                    .name
+                    .as_ref()
+                    .map_or_else(|| "[inlined]".to_owned(), |name| demangle(name.as_bytes())),
             };
             frames.push(Frame {
                 name: name.into(),
@@ -100,12 +103,14 @@ impl ModuleSymbols {
     ///
     /// Of a function with internal linkage GCC's debug information has only the bare name; the linker's symbol
     /// has its namespaces and classes too.
-    fn outermost_name(&self, address: Svma, in_debug_info: Option<&[u8]>) -> String {
-        let symbol = self.symbols.name_at(address);
+    fn outermost_name(&self, address: Svma, in_debug_info: Option<&str>) -> String {
+        let symbol = self.symbols.name_at(address).map(String::from_utf8_lossy);
         match (in_debug_info, symbol) {
-            (Some(name), Some(symbol)) if is_mangled(symbol) && !is_mangled(name) => demangle(symbol),
-            (Some(name), _) => demangle(name),
-            (None, Some(symbol)) => demangle(symbol),
+            (Some(name), Some(symbol)) if is_mangled(&symbol) && !is_mangled(name) => {
+                demangle(symbol.as_bytes())
+            }
+            (Some(name), _) => demangle(name.as_bytes()),
+            (None, Some(symbol)) => demangle(symbol.as_bytes()),
             (None, None) => match self.plt.name_at(address) {
                 Some(function) => demangle(function) + "@plt",
                 None => self.unnamed(address),

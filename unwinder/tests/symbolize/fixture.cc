@@ -86,6 +86,23 @@ EXPORTED void with_lambda(int n) {
   sink = 0;
 }
 
+namespace {
+
+struct Local {
+  [[gnu::always_inline]] static void visit(int n) {
+    sink = n;
+    MARK(inlined_local_class);  // frames: store::inlines_lambda > store::inlines_lambda::{lambda}::operator() > store::(anonymous namespace)::Local::visit | exported: store::inlines_lambda
+  }
+};
+
+}  // namespace
+
+EXPORTED void inlines_lambda(int n) {
+  auto operator_call = [n](int i) __attribute__((always_inline)) { sink = i; Local::visit(n + i); };
+  operator_call(2);
+  sink = 1;
+}
+
 EXPORTED Shard operator+(Shard left, const Shard&) {
   sink = 9;
   MARK(operator);  // frames: store::operator+ | exported: store::operator+
