@@ -93,13 +93,19 @@ impl Frame {
             },
             None => (place, None),
         };
+        Frame::in_file(name, file, line)
+    }
+
+    /// A code frame of which only a file is known that may be a source file or a mapped one: it is taken as a
+    /// source file when it has a line or is Python's by its name.
+    pub fn in_file(name: &str, file: &str, line: Option<u32>) -> Self {
         let kind = if is_python_file(file) { FrameKind::Python } else { FrameKind::Native };
-        let is_file = line.is_some() || kind == FrameKind::Python;
+        let is_source = line.is_some() || kind == FrameKind::Python;
         Frame {
             name: name.into(),
-            file: is_file.then(|| file.into()),
+            file: is_source.then(|| file.into()),
             line,
-            module: (!is_file).then(|| file.into()),
+            module: (!is_source).then(|| file.into()),
             kind,
         }
     }

@@ -46,6 +46,30 @@ impl Importer {
         })
     }
 
+    /// The thread with this [`Profile::thread_title`]; any other text is taken as the name of a thread.
+    pub fn thread_titled(&mut self, title: &str) -> ThreadId {
+        let both = title.rsplit_once(", process ").and_then(|(thread, process)| {
+            Some((thread_of_text(thread)?, process_of_text(&format!("process {process}"))?))
+        });
+        match both {
+            Some(((tid, name), process)) => self.thread(process, tid, name),
+            None => self.thread(Process::default(), 0, title.to_owned()),
+        }
+    }
+
+    /// Says when a thread began. Does nothing for one that already has time.
+    pub fn start(&mut self, thread: ThreadId, at_ns: u64) {
+        let thread = &mut self.profile.threads[thread.0 as usize];
+        if thread.start_ns == thread.end_ns {
+            (thread.start_ns, thread.end_ns) = (at_ns, at_ns);
+        }
+    }
+
+    /// Lets time pass at the end of a thread of which nothing is known.
+    pub fn add_gap(&mut self, thread: ThreadId, weight_ns: u64) -> Result<(), TooLong> {
+        self.append(thread, weight_ns).map(|_| ())
+    }
+
     /// Adds a stack, root first; its first frames say whose it is.
     pub fn add(&mut self, mut frames: Vec<Frame>, weight_ns: u64, observations: u32) -> Result<(), TooLong> {
         let mut rest = frames.drain(..).peekable();
@@ -65,38 +89,54 @@ impl Importer {
         weight_ns: u64,
         observations: u32,
     ) -> Result<(), TooLong> {
-        // The sum over all threads bounds every other sum.
-        self.total_ns = self.total_ns.checked_add(weight_ns).ok_or(TooLong)?;
+        let at_ns = self.append(thread, weight_ns)?;
         let state_frame = frames.pop_if(|frame| frame.kind == FrameKind::State);
         let state =
             state_frame.and_then(|frame| RunState::from_frame_name(&frame.name)).unwrap_or(RunState::Running);
-        let Profile { frames: known, stacks, threads, samples, .. } = &mut self.profile;
+        let Profile { frames: known, stacks, samples, .. } = &mut self.profile;
         let stack = stacks.intern(frames.into_iter().map(|frame| known.intern(frame)));
-        let end_ns = &mut threads[thread.0 as usize].end_ns;
-        let at_ns = std::mem::replace(end_ns, *end_ns + weight_ns);
         samples.push(Sample { thread, at_ns, weight_ns, observations, state, stack, holds_gil: false });
         Ok(())
     }
 
-    /// The profile; it is as long as its longest thread.
+    /// Moves a thread's end by `weight_ns` and gives the old one.
+    fn append(&mut self, thread: ThreadId, weight_ns: u64) -> Result<u64, TooLong> {
+        // The total over all threads bounds every sum that is made of samples later.
+        self.total_ns = self.total_ns.checked_add(weight_ns).ok_or(TooLong)?;
+        let end_ns = &mut self.profile.threads[thread.0 as usize].end_ns;
+        let later = end_ns.checked_add(weight_ns).ok_or(TooLong)?;
+        Ok(std::mem::replace(end_ns, later))
+    }
+
+    /// The profile; it lasts from the first thread's start to the last one's end.
     pub fn finish(mut self) -> Profile {
-        self.profile.recorded.duration_ns =
-            self.profile.threads.iter().map(|thread| thread.end_ns).max().unwrap_or(0);
+        let threads = &self.profile.threads;
+        let start_ns = threads.iter().map(|thread| thread.start_ns).min().unwrap_or(0);
+        let end_ns = threads.iter().map(|thread| thread.end_ns).max().unwrap_or(0);
+        self.profile.recorded.duration_ns = end_ns - start_ns;
         self.profile
     }
 }
 
-/// The process that a frame stands for; the reverse of [`Process::text`].
 fn process_of(frame: &Frame) -> Option<Process> {
-    let (pid, name) = frame.name.strip_prefix("process ")?.strip_suffix('"')?.split_once(":\"")?;
-    let process = Process { pid: pid.parse().ok()?, name: name.to_owned(), python: None };
-    (frame.kind == FrameKind::Root && process.text() == *frame.name).then_some(process)
+    process_of_text(&frame.name).filter(|_| frame.kind == FrameKind::Root)
 }
 
-/// Id and name of the thread that a frame stands for; the reverse of [`Thread::text`].
 fn thread_of(frame: &Frame) -> Option<(u32, String)> {
-    let (tid, rest) = frame.name.strip_prefix("thread (")?.split_once(')')?;
+    thread_of_text(&frame.name).filter(|_| frame.kind == FrameKind::Root)
+}
+
+/// The process of this text; the reverse of [`Process::text`].
+fn process_of_text(text: &str) -> Option<Process> {
+    let (pid, name) = text.strip_prefix("process ")?.strip_suffix('"')?.split_once(":\"")?;
+    let process = Process { pid: pid.parse().ok()?, name: name.to_owned(), python: None };
+    (process.text() == text).then_some(process)
+}
+
+/// Id and name of the thread of this text; the reverse of [`Thread::text`].
+fn thread_of_text(text: &str) -> Option<(u32, String)> {
+    let (tid, rest) = text.strip_prefix("thread (")?.split_once(')')?;
     let name = if rest.is_empty() { "" } else { rest.strip_prefix(": ")? };
-    let parsed = tid.parse().ok().filter(|number: &u32| number.to_string() == tid)?;
-    (frame.kind == FrameKind::Root).then(|| (parsed, name.to_owned()))
+    let number: u32 = tid.parse().ok()?;
+    (number.to_string() == tid).then(|| (number, name.to_owned()))
 }

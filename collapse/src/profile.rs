@@ -154,6 +154,11 @@ impl Profile {
         &self.threads[id.0 as usize]
     }
 
+    /// Thread and process in one line, for lists of threads: `thread (1240): worker, process 1234:"python3 train.py"`.
+    pub fn thread_title(&self, id: ThreadId) -> String {
+        format!("{}, {}", self.thread(id).text(), self.process_of(id).text())
+    }
+
     /// The process of a thread of this profile.
     pub fn process_of(&self, thread: ThreadId) -> &Process {
         &self.processes[self.thread(thread).process.0 as usize]

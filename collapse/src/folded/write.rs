@@ -7,7 +7,8 @@ use super::escape::push_escaped;
 use crate::{Row, View};
 
 /// Writes the rows of a view, sorted by the texts of their frames. Times are whole microseconds, rounded so that
-/// they add up to the rounded total: see [`microseconds`]. Rows that round to nothing are left out.
+/// they add up to the rounded total: by largest remainders, none off by a microsecond or more. Rows that round to
+/// nothing are left out.
 pub fn write(view: &View<'_>, numbers: Numbers, mut out: impl Write) -> io::Result<()> {
     let rows = view.rows();
     let values = match numbers {
