@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <cstdio>
 #include <stdexcept>
 
 #include "faults/spec.h"
@@ -57,6 +58,8 @@ __attribute__((noinline)) void ServerFaults::HoldWork(int64_t hold_us) {
 void ServerFaults::MaybeHang() {
   if (!hang_armed_.load(std::memory_order_relaxed)) return;
   if (requests_until_hang_.fetch_sub(1) > 0) return;
+  std::printf("PS hangs a worker\n");
+  std::fflush(stdout);
   never_released_.lock();
 }
 

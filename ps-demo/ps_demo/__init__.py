@@ -1,0 +1,1 @@
+"""ps-demo: a small embedding parameter server with a PyTorch trainer, to be profiled."""

@@ -1,0 +1,267 @@
+"""`python3 -m ps_demo run`: starts servers and trainers, plants faults, writes the manifest, runs a command beside them."""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import manifest as manifests
+from .build import ROOT, TRAINER_PYTHON, Build, ensure_built
+from .faults import Fault, parse_fault
+from .memcached import Memcached
+from .process import Child, DemoError, Skip, StartupFailure, status, stop_all
+
+EXIT_SKIPPED = 77
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python3 -m ps_demo run", description=__doc__)
+    parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--trainers", type=int, default=1)
+    parser.add_argument("--transport", default="grpc", choices=["grpc", "brpc", "ofi"])
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument("--steps", type=int, default=0)
+    limit.add_argument("--duration", type=float, default=0, help="seconds")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME[:k=v,...]")
+    parser.add_argument("--perf-report-path", help="one report for all; default: one each in the run directory")
+    parser.add_argument("--perf-interval-ms", type=int, default=5000)
+    parser.add_argument("--perf-format", choices=["text", "jsonl"], default="text")
+    parser.add_argument("--manifest", help="default: manifest.json in the run directory")
+    parser.add_argument(
+        "--exec", dest="command", metavar="COMMAND",
+        help="run this when all are training, then stop; {manifest}, {pids} (-p PID for each) and {run_dir} are filled in",
+    )
+    parser.add_argument("--run-dir", help="logs and reports; default: a new one under out/")
+    parser.add_argument("--workers", type=int, default=4, help="threads of each server")
+    parser.add_argument("--kv", default="memory", choices=["memory", "rocksdb"])
+    parser.add_argument("--kv-sync", action="store_true")
+    parser.add_argument("--prefetch", action="store_true")
+    parser.add_argument("--startup-timeout", type=float, default=60, help="seconds for each process")
+    parser.add_argument("--rpc-timeout-ms", type=int, default=60000)
+    parser.add_argument("--tables", type=int, default=26)
+    parser.add_argument("--dim", type=int, default=16)
+    parser.add_argument("--ofi-provider", default="shm")
+    parser.add_argument("--ofi-put", default="read", choices=["read", "push"])
+    parser.add_argument("--use-local-memcached", default="auto", choices=["auto", "always", "never"])
+    parser.add_argument("--memcached-port", type=int, default=21211)
+    parser.add_argument("trainer_arguments", nargs="*", metavar="-- TRAINER_ARGUMENT", help="passed on to each trainer")
+    args = parser.parse_args(arguments)
+    if args.servers < 1 or args.trainers < 1:
+        parser.error("--servers and --trainers must be at least 1")
+    if args.startup_timeout <= 0 or args.rpc_timeout_ms <= 0:
+        parser.error("timeouts must be over 0")
+    try:
+        args.faults = [parse_fault(text) for text in args.fault]
+    except ValueError as error:
+        parser.error(str(error))
+    for fault in args.faults:
+        apply_needs(args, fault)
+    return args
+
+
+def apply_needs(args: argparse.Namespace, fault: Fault) -> None:
+    """A fault that needs two ranks, or prefetching, gets them; the manifest tells."""
+    args.trainers = max(args.trainers, fault.kind.needs_trainers)
+    args.servers = max(args.servers, fault.kind.needs_servers)
+    args.prefetch = args.prefetch or fault.kind.needs_prefetch
+    if fault.kind.needs_rocksdb:
+        args.kv = "rocksdb"
+
+
+class Cluster:
+    """All processes of one run."""
+
+    def __init__(self, args: argparse.Namespace, build: Build):
+        self.args = args
+        self.build = build
+        self.run_dir = Path(args.run_dir) if args.run_dir else new_run_directory()
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        self.servers: list[Child] = []
+        self.trainers: list[Child] = []
+        self.addresses: list[str] = []
+        self.memcached: Memcached | None = None
+
+    def start(self) -> None:
+        if self.args.transport == "ofi":
+            self.memcached = Memcached.obtain(
+                self.args.use_local_memcached, self.args.memcached_port, self.ofi_namespace,
+                self.run_dir / "memcached.log", self.args.startup_timeout,
+            )
+        for index in range(self.args.servers):
+            self.servers.append(self._child(f"ps-{index}", self._server_argv(index)))
+        for server in self.servers:
+            status("startup-wait", f"{server.name} pid={server.pid}")
+            ready = server.wait_for_line(r"PS ready address=(\S+)", self.args.startup_timeout)
+            self.addresses.append(ready.group(1))
+        for rank in range(self.args.trainers):
+            self.trainers.append(self._child(f"trainer-{rank}", self._trainer_argv(rank), self._trainer_environment(rank)))
+        for trainer in self.trainers:
+            status("startup-wait", f"{trainer.name} pid={trainer.pid}")
+            trainer.wait_for_line(r"TRAINER ready", self.args.startup_timeout)
+        for fault in self.args.faults:
+            self._wait_for_fault(fault)
+
+    def _wait_for_fault(self, fault: Fault) -> None:
+        """A hang must have happened before anybody looks at it."""
+        pattern = fault.kind.begins_with
+        if not pattern:
+            return
+        status("fault-wait", fault.text)
+        if fault.kind.side == "server":
+            # One worker of the first server hangs for each client.
+            self.servers[0].wait_for_line(pattern, self.args.startup_timeout, times=self.args.trainers)
+        else:
+            self.trainers[fault.parameters["rank"]].wait_for_line(pattern, self.args.startup_timeout)
+
+    def processes(self) -> list[tuple[str, int, Child]]:
+        return [("ps", i, child) for i, child in enumerate(self.servers)] + [
+            ("trainer", i, child) for i, child in enumerate(self.trainers)
+        ]
+
+    def report_path(self, name: str) -> Path:
+        return Path(self.args.perf_report_path) if self.args.perf_report_path else self.run_dir / f"{name}.perf"
+
+    @property
+    def ofi_namespace(self) -> str:
+        return f"psdemo-{os.getpid()}"
+
+    def stop(self) -> dict[str, int]:
+        codes = stop_all(self.trainers)  # first, while their servers still answer
+        codes.update(stop_all(self.servers))
+        if self.memcached is not None:
+            self.memcached.release()
+        return codes
+
+    def _child(self, name: str, argv: list[str], env: dict[str, str] | None = None) -> Child:
+        return Child(name, argv, self.run_dir / f"{name}.log", env)
+
+    def _server_argv(self, index: int) -> list[str]:
+        args = self.args
+        argv = [
+            str(self.build.server), f"--workers={args.workers}", f"--tables={args.tables}", f"--dim={args.dim}",
+            f"--kv={args.kv}", f"--perf_report_path={self.report_path(f'ps-{index}')}",
+            f"--perf_interval_ms={args.perf_interval_ms}", f"--perf_format={args.perf_format}",
+            f"--checkpoint_dir={self.run_dir}",
+        ]
+        if args.kv == "rocksdb":
+            argv.append(f"--kv_path={self.run_dir / f'rocksdb-{index}'}")
+        if args.kv_sync:
+            argv.append("--kv_sync")
+        if self.memcached is not None:
+            argv += self.memcached.server_flags(index, args.servers, args.ofi_provider)
+        return argv + [f"--fault={fault.text}" for fault in args.faults if fault.kind.side == "server"]
+
+    def _trainer_argv(self, rank: int) -> list[str]:
+        args = self.args
+        argv = [
+            TRAINER_PYTHON, "-m", "ps_demo", "trainer", f"--op-library={self.build.op_library}",
+            f"--servers={','.join(self.addresses)}", f"--transport={args.transport}", f"--rank={rank}",
+            f"--world-size={args.trainers}", f"--group-file={self.run_dir / 'group'}", f"--steps={args.steps}",
+            f"--duration={args.duration}", f"--tables={args.tables}", f"--dim={args.dim}",
+            f"--rpc-timeout-ms={args.rpc_timeout_ms}",
+        ]
+        if args.prefetch:
+            argv.append("--prefetch")
+        if self.memcached is not None:
+            argv += [
+                f"--ofi-rendezvous={self.memcached.address}", f"--ofi-namespace={self.ofi_namespace}",
+                f"--ofi-provider={args.ofi_provider}", f"--ofi-put={args.ofi_put}",
+            ]
+        for fault in args.faults:
+            if fault.kind.side == "trainer":
+                argv.append(f"--fault={fault.text}")
+            elif fault.kind.side == "client":
+                # The device that is queried must be a file on a real filesystem, the same for all processes.
+                device = f",file={self.build.directory / 'device-query.bin'}" if fault.kind.name == "device-query" else ""
+                argv.append(f"--op-fault={fault.text}{device}")
+        return argv + args.trainer_arguments
+
+    def _trainer_environment(self, rank: int) -> dict[str, str]:
+        threads = next((f.parameters["threads"] for f in self.args.faults if f.kind.name == "blas-spin"), 1)
+        return {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OPENBLAS_NUM_THREADS": str(threads),
+            "OMP_NUM_THREADS": "1",
+            "RECSTORE_PERF_REPORT_PATH": str(self.report_path(f"trainer-{rank}")),
+            "RECSTORE_PERF_INTERVAL_MS": str(self.args.perf_interval_ms),
+            "RECSTORE_PERF_FORMAT": self.args.perf_format,
+        }
+
+
+def new_run_directory() -> Path:
+    parent = ROOT / "out"
+    parent.mkdir(exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=time.strftime("run-%Y%m%dT%H%M%S-"), dir=parent))
+
+
+def run_command(command: str, cluster: Cluster, manifest: Path) -> int:
+    pids = " ".join(f"-p {child.pid}" for _, _, child in cluster.processes())
+    argv = shlex.split(command.format(manifest=manifest, pids=pids, run_dir=cluster.run_dir))
+    status("exec", shlex.join(argv))
+    try:
+        return subprocess.run(argv).returncode
+    except FileNotFoundError:
+        raise DemoError(f"--exec: there is no program '{argv[0]}'") from None
+
+
+def wait_for_trainers(cluster: Cluster) -> None:
+    """Until the last trainer has ended by itself. Raises DemoError when one fails."""
+    for trainer in cluster.trainers:
+        code = trainer.wait(None)
+        if code != 0:
+            raise DemoError(f"{trainer.name} ended with code {code}\n{trainer.tail()}")
+
+
+def print_results(cluster: Cluster, codes: dict[str, int]) -> None:
+    for trainer in cluster.trainers:
+        done = trainer.find(r"TRAINER done (.*)")
+        print(f"{trainer.name}: {done.group(1) if done else f'no result, exit code {codes[trainer.name]}'}")
+
+
+def run(args: argparse.Namespace) -> int:
+    build = ensure_built()
+    build.require("grpc", "torch")
+    if args.kv == "rocksdb":
+        build.require("rocksdb")
+    if args.transport != "grpc":
+        build.require(args.transport)
+    cluster = Cluster(args, build)
+    code = 0
+    try:
+        cluster.start()
+        path = Path(args.manifest) if args.manifest else cluster.run_dir / "manifest.json"
+        manifests.write(path, cluster)
+        print(f"manifest: {path}", flush=True)
+        if args.command:
+            code = run_command(args.command, cluster, path)
+        else:
+            wait_for_trainers(cluster)
+    finally:
+        codes = cluster.stop()
+    print_results(cluster, codes)
+    return code
+
+
+def main(arguments: list[str]) -> int:
+    args = parse_arguments(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return run(args)
+    except Skip as skip:
+        print(f"skipped: {skip}", file=sys.stderr)
+        return EXIT_SKIPPED
+    except StartupFailure as failure:
+        status(failure.phase, str(failure))
+        print(f"error: {failure}\nlast lines of {failure.child.name} ({failure.child.log}):\n{failure.child.tail()}",
+              file=sys.stderr)
+    except DemoError as error:
+        print(f"error: {error}" + (f"\nhelp: {error.help}" if error.help else ""), file=sys.stderr)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 1
