@@ -18,7 +18,9 @@
 mod address;
 mod arch;
 mod capture;
+mod cfi;
 mod memory;
+mod module;
 mod raw_frame;
 
 pub mod native;

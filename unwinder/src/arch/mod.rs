@@ -5,3 +5,7 @@
 mod x86_64;
 
 pub use x86_64::Registers;
+pub(crate) use x86_64::{
+    ELF_MACHINE, FrameDepth, FrameRule, LONGEST_CALL, LONGEST_SPECIAL_CODE, PAGE_SIZE, Saved, SavedRegisters,
+    SpecialCode, classify, follows_call, frame_depth, signal_frame, special_code,
+};

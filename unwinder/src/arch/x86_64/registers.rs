@@ -30,6 +30,11 @@ impl Registers {
     /// DWARF number of the return address column.
     pub const RETURN_ADDRESS: u16 = 16;
 
+    /// Whether a function must preserve a register for its caller (psABI figure 3.4).
+    pub(crate) fn is_callee_saved(register: u16) -> bool {
+        matches!(register, Self::RBX | Self::RBP | 12..=15)
+    }
+
     /// Only where and on which stack: what a blocked thread's `/proc/PID/task/TID/syscall` tells.
     pub fn new(ip: Avma, sp: Avma) -> Self {
         Registers { ip, sp, values: [0; 16], known: 0 }
