@@ -8,6 +8,7 @@ mod error;
 mod source;
 mod store;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -112,14 +113,12 @@ impl Module {
         self.elf.rest_of_segment(&self.source, svma).ok().flatten()
     }
 
-    /// Length of the file in bytes.
-    pub fn file_size(&self) -> Result<u64, ModuleError> {
-        Ok(self.source.size()?)
-    }
-
-    /// Fills `into` from the file; for readers that parse the file themselves.
-    pub fn read_file(&self, file_offset: u64, into: &mut [u8]) -> Result<(), ModuleError> {
-        Ok(self.source.read_at(file_offset, into)?)
+    /// The open file, if it is one: another descriptor of it, for readers that use `pread` themselves.
+    pub fn file(&self) -> Option<File> {
+        match &self.source {
+            ModuleSource::File(file) => file.try_clone().ok(),
+            ModuleSource::Bytes(_) => None,
+        }
     }
 
     /// What to add to an SVMA of this module to get the AVMA, when `file_offset` of the file is mapped

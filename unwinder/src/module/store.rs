@@ -1,12 +1,13 @@
 //! The recording-wide table of modules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
 use super::{Module, ModuleError, ModuleSource};
 use crate::ModuleId;
+use crate::symbolize::{self, ModuleFiles};
 
 /// What tells a file's content from others' where there is no build id: its device and inode, or any other two
 /// numbers that the caller chooses. Files with equal keys are taken to be equal.
@@ -84,5 +85,16 @@ impl ModuleStore {
     /// All modules, by id.
     pub fn modules(&self) -> Vec<Arc<Module>> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).modules.clone()
+    }
+}
+
+impl ModuleFiles for ModuleStore {
+    fn module_file(&self, id: ModuleId) -> Option<symbolize::ModuleFile> {
+        let module = self.get(id)?;
+        Some(symbolize::ModuleFile {
+            path: module.path().into(),
+            elf: module.file(),
+            target_root: module.debug_root().unwrap_or(Path::new("/")).to_owned(),
+        })
     }
 }
