@@ -24,6 +24,7 @@ mod module;
 mod raw_frame;
 
 pub mod native;
+pub mod python;
 pub mod symbolize;
 
 pub use address::{Avma, FrameAddress, Svma};

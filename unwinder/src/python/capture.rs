@@ -1,0 +1,218 @@
+//! What is read of a Python thread while it stands still.
+//!
+//! ```text
+//!   PyThreadState ──► innermost frame ──previous──► frame ──previous──► ... ──► outermost frame
+//!                          │ code                     │ code
+//!                          ▼                          ▼
+//!                      PyCodeObject               PyCodeObject     identity bytes only
+//! ```
+//!
+//! The memory that the thread's last capture turned out to need is read first, all in one call: mostly that is
+//! everything. Names and lines are looked up later, when the thread runs again ([`CodeTable`](super::CodeTable)).
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::layout::{FrameModel, Layout};
+use super::snapshot::{Piece, Snapshot, avma_at, u32_at, u64_at};
+use super::walk::{self, Walk};
+use super::{CodeIdentity, Interpreter, PythonError, PythonThread, identity};
+use crate::{Avma, Memory};
+
+/// Memory that a thread's last capture needed, so that the next one reads it in one call.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadHints {
+    pieces: Vec<Piece>,
+}
+
+/// Where a run of Python frames is anchored on the C stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Anchor {
+    /// 3.10 on: an object in the C frame of the interpreter's loop: a `CFrame` or, from 3.12 on, a shim.
+    Address(Avma),
+    /// Up to 3.9: a `PyFrameObject`; the C frame of the loop that runs it has its address in one of its words.
+    Word(Avma),
+    /// Not known: the loop was just being entered or left.
+    Unknown,
+}
+
+/// Python frames that one C frame of the interpreter's loop runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PythonRun {
+    /// Which C frame.
+    pub anchor: Anchor,
+    /// How many frames, going on outwards from the previous run.
+    pub frames: u32,
+}
+
+/// Where in its bytecode a frame is, as the frame has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Instruction {
+    /// Offset in bytes; negative before the first instruction.
+    Offset(i32),
+    /// Address in the bytecode, or in thread-local copy `tlbc_index` of it.
+    Pointer { at: Avma, tlbc_index: u32 },
+}
+
+/// A Python frame before its code object is resolved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CapturedFrame {
+    /// Index into `PythonCapture::codes`.
+    pub code: u32,
+    pub instruction: Instruction,
+}
+
+/// The Python frames of one thread at one instant, innermost first, still without names. Reuse it: it
+/// allocates only when a stack is larger than all before.
+#[derive(Debug, Default)]
+pub struct PythonCapture {
+    pub(crate) frames: Vec<CapturedFrame>,
+    pub(crate) runs: Vec<PythonRun>,
+    pub(crate) codes: Vec<CodeIdentity>,
+    pub(crate) truncated: bool,
+    pub(crate) scratch: Scratch,
+}
+
+/// Working memory of a capture.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub snapshot: Snapshot,
+    /// What this capture has used; becomes the thread's hints.
+    pub used: Vec<Piece>,
+    pub wanted: Vec<Piece>,
+    pub code_addresses: Vec<Avma>,
+    pub code_index: FxHashMap<Avma, u32>,
+    pub cframes: Vec<Avma>,
+    pub chunks: Vec<Range<u64>>,
+}
+
+impl PythonCapture {
+    /// Number of frames, hidden ones included.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether the thread runs no Python code.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.clear_frames();
+        self.scratch.snapshot.clear();
+        self.scratch.used.clear();
+    }
+
+    /// Forgets the frames, to walk once more.
+    pub(crate) fn clear_frames(&mut self) {
+        self.frames.clear();
+        self.runs.clear();
+        self.codes.clear();
+        self.truncated = false;
+        self.scratch.code_addresses.clear();
+        self.scratch.code_index.clear();
+        self.scratch.chunks.clear();
+    }
+
+    /// Adds a frame to the last run.
+    pub(crate) fn push(&mut self, code: Avma, instruction: Instruction) -> Result<(), PythonError> {
+        if code.0 == 0 || !code.0.is_multiple_of(8) {
+            return Err(PythonError::BadPointer { what: "a code object", address: code });
+        }
+        let next = self.scratch.code_addresses.len() as u32;
+        let code_index = *self.scratch.code_index.entry(code).or_insert(next);
+        if code_index == next {
+            self.scratch.code_addresses.push(code);
+        }
+        self.frames.push(CapturedFrame { code: code_index, instruction });
+        Ok(())
+    }
+}
+
+impl Interpreter {
+    /// Reads the Python frames of `thread`, which must stand still meanwhile: it is stopped, or it sleeps and is
+    /// checked afterwards not to have run. On an error `out` is empty.
+    ///
+    /// [`PythonError::ThreadGone`] means that the thread state is another thread's now: refresh the threads.
+    pub fn capture(
+        &self,
+        thread: &PythonThread,
+        hints: &mut ThreadHints,
+        memory: &impl Memory,
+        out: &mut PythonCapture,
+    ) -> Result<(), PythonError> {
+        out.clear();
+        let outcome = self.read_frames(thread, hints, memory, out);
+        hints.pieces.clear();
+        match outcome {
+            Ok(()) => {
+                out.scratch.used.sort_unstable();
+                out.scratch.used.dedup();
+                hints.pieces.extend_from_slice(&out.scratch.used);
+            }
+            Err(_) => out.clear(),
+        }
+        outcome
+    }
+
+    fn read_frames(
+        &self,
+        thread: &PythonThread,
+        hints: &ThreadHints,
+        memory: &impl Memory,
+        out: &mut PythonCapture,
+    ) -> Result<(), PythonError> {
+        let layout = self.layout();
+        let tstate = Piece::new(thread.tstate, layout.thread.extent);
+        let tid = Piece::new(self.tid_place().address(thread.thread_id), 4);
+        let first = out.scratch.used.len();
+        out.scratch.used.push(tstate);
+        if layout.thread.native_thread_id.is_none() {
+            out.scratch.used.push(tid);
+        }
+        // The hints contain these two. Memory that is not mapped any more fails the whole call: then without.
+        let mut wanted = std::mem::take(&mut out.scratch.wanted);
+        wanted.clear();
+        wanted.extend_from_slice(&hints.pieces);
+        let hinted = !wanted.is_empty() && out.scratch.snapshot.fetch(&mut wanted, memory).is_ok();
+        wanted.clear();
+        wanted.extend_from_slice(out.scratch.used.get(first..).unwrap_or_default());
+        let base = match hinted {
+            true => out.scratch.snapshot.fetch(&mut wanted, memory),
+            false => {
+                out.scratch.snapshot.clear();
+                out.scratch.snapshot.fetch(&mut wanted, memory)
+            }
+        };
+        out.scratch.wanted = wanted;
+        base?;
+        self.check_owner(thread, tstate, tid, &out.scratch.snapshot)?;
+        let mut walk = Walk { layout, tstate: thread.tstate, memory, out };
+        match &layout.frames {
+            FrameModel::Heap(frames) => walk::heap_frames(&mut walk, frames)?,
+            FrameModel::Stacked(frames) => walk::stacked_frames(&mut walk, frames)?,
+        }
+        identity::read_codes(layout, memory, out)
+    }
+
+    /// Checks that the thread state is still that of the thread.
+    fn check_owner(
+        &self,
+        thread: &PythonThread,
+        tstate: Piece,
+        tid: Piece,
+        snapshot: &Snapshot,
+    ) -> Result<(), PythonError> {
+        let gone = PythonError::ThreadGone(thread.tstate);
+        let layout: &Layout = self.layout();
+        let bytes = snapshot.get(tstate).ok_or(gone)?;
+        let native = match layout.thread.native_thread_id {
+            Some(at) => u64_at(bytes, at),
+            None => u64::from(u32_at(snapshot.get(tid).ok_or(gone)?, 0)),
+        };
+        let same = avma_at(bytes, layout.thread.thread_id) == thread.thread_id
+            && native == u64::from(thread.native_tid);
+        if same { Ok(()) } else { Err(gone) }
+    }
+}

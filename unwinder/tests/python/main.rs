@@ -1,0 +1,5 @@
+//! The reader of CPython frames on live interpreters of every version that this machine has.
+
+mod frames;
+mod pythons;
+mod target;

@@ -1,0 +1,43 @@
+//! The CPythons of this machine: pyenv's and the system's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An interpreter that is installed here.
+#[derive(Clone, Debug)]
+pub struct Python {
+    pub path: PathBuf,
+    pub version: (u8, u8, u8),
+}
+
+/// The minor versions that the tests want to see.
+pub const WANTED: std::ops::RangeInclusive<u8> = 6..=13;
+
+/// All interpreters from 3.6 on, by version. Prints which of the wanted ones are missing, so that a version that
+/// was not tested is seen.
+pub fn pythons() -> Vec<Python> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let installed = std::fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
+    let paths =
+        installed.map(|entry| entry.path().join("bin/python")).chain([PathBuf::from("/usr/bin/python3")]);
+    let mut pythons: Vec<Python> = paths.filter_map(|path| identify(&path)).collect();
+    pythons.sort_by_key(|python| python.version);
+    for minor in WANTED {
+        let found: Vec<_> = pythons.iter().filter(|python| python.version.1 == minor).collect();
+        match found.is_empty() {
+            true => println!("python 3.{minor:<3} NOT INSTALLED, NOT TESTED"),
+            false => found.iter().for_each(|found| println!("python 3.{minor:<3} {}", found.path.display())),
+        }
+    }
+    assert!(!pythons.is_empty(), "no Python 3.6 or later on this machine");
+    pythons
+}
+
+/// The version of the interpreter at `path`, which must say it itself.
+fn identify(path: &Path) -> Option<Python> {
+    let output = Command::new(path).args(["-c", "import sys; print(*sys.version_info[:3])"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let numbers: Vec<u8> = text.split_whitespace().map_while(|number| number.parse().ok()).collect();
+    let &[3, minor @ 6..=u8::MAX, patch] = numbers.as_slice() else { return None };
+    Some(Python { path: path.to_owned(), version: (3, minor, patch) })
+}
