@@ -33,6 +33,7 @@ pub use kernel_symbols::KernelSymbols;
 pub use module_symbols::ModuleFile;
 pub use perf_map::PerfMap;
 
+use crate::python::is_plumbing;
 use crate::{Avma, ModuleId, PythonCodeId, RawFrame};
 use module_symbols::ModuleSymbols;
 
@@ -146,10 +147,6 @@ impl Symbolizer {
             }
         }
     }
-}
-
-fn is_plumbing(name: &str) -> bool {
-    name.starts_with("_PyEval_")
 }
 
 fn python(code: Option<PythonCodeName>, line: u32) -> Frame {
