@@ -36,6 +36,11 @@ fn check_lifetime(thread: &Thread) {
     let lifetime_ns = thread.end_ns - thread.start_ns;
     let off = (thread.total_ns() - lifetime_ns).abs() / lifetime_ns;
     assert!(off < 0.01, "{}: weights sum to {} ns of {lifetime_ns} ns", thread.name, thread.total_ns());
+    // A recording on a busy machine may end a little late, and its time is then a little longer; never shorter.
     let seconds = thread.total_ns() / 1e9;
-    assert!((seconds - SECONDS).abs() / SECONDS < 0.01, "{}: {seconds} s of {SECONDS} s", thread.name);
+    assert!(
+        (0.99 * SECONDS..1.05 * SECONDS).contains(&seconds),
+        "{}: {seconds} s of {SECONDS} s",
+        thread.name
+    );
 }
