@@ -30,8 +30,8 @@ say "recording $seconds s of CPU time: who computes, and who would like to?"
 say "recording $seconds s of the whole wall clock (--idle): who waits, and for what?"
 "$stackclock" record -p "$pid" -d "$seconds" --idle -o "$OUT/demo-wall.svg" -o "$OUT/demo-wall.speedscope.json"
 
-say 'the ten places with most wall-clock time'
-"$stackclock" report --limit 10 "$OUT/demo-wall.speedscope.json"
+say 'the ten functions with most wall-clock time of their own'
+"$VENV_PYTHON" scripts/demo/top10.py "$OUT/demo-wall.speedscope.json"
 
 cat <<END
 
