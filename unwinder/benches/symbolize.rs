@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use object::{Object, ObjectSection};
+use stackclock_unwinder::native::ModuleSource;
 use stackclock_unwinder::symbolize::{
     InterpreterFrames, KernelSymbols, ModuleFile, ModuleFiles, NameSources, PythonCodeName, PythonCodes,
     Symbolizer,
@@ -54,7 +55,7 @@ impl ModuleFiles for One<'_> {
     fn module_file(&self, _: ModuleId) -> Option<ModuleFile> {
         Some(ModuleFile {
             path: self.0.into(),
-            elf: File::open(self.0).ok(),
+            content: File::open(self.0).ok().map(ModuleSource::File),
             target_root: Path::new("/").into(),
         })
     }

@@ -8,7 +8,6 @@ mod error;
 mod source;
 mod store;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -113,12 +112,9 @@ impl Module {
         self.elf.rest_of_segment(&self.source, svma).ok().flatten()
     }
 
-    /// The open file, if it is one: another descriptor of it, for readers that use `pread` themselves.
-    pub fn file(&self) -> Option<File> {
-        match &self.source {
-            ModuleSource::File(file) => file.try_clone().ok(),
-            ModuleSource::Bytes(_) => None,
-        }
+    /// The content, for readers that parse the file themselves.
+    pub fn content(&self) -> Option<ModuleSource> {
+        self.source.try_clone().ok()
     }
 
     /// What to add to an SVMA of this module to get the AVMA, when `file_offset` of the file is mapped

@@ -14,8 +14,16 @@ pub enum ModuleSource {
 }
 
 impl ModuleSource {
+    /// The same content again: another descriptor of the file, or a copy of the bytes.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            ModuleSource::File(file) => ModuleSource::File(file.try_clone()?),
+            ModuleSource::Bytes(bytes) => ModuleSource::Bytes(bytes.clone()),
+        })
+    }
+
     /// Length in bytes.
-    pub(super) fn size(&self) -> io::Result<u64> {
+    pub(crate) fn size(&self) -> io::Result<u64> {
         match self {
             ModuleSource::File(file) => Ok(file.metadata()?.len()),
             ModuleSource::Bytes(bytes) => Ok(bytes.len() as u64),
@@ -23,7 +31,7 @@ impl ModuleSource {
     }
 
     /// Fills `into` from `offset`.
-    pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         match self {
             ModuleSource::File(file) => file.read_exact_at(into, offset),
             ModuleSource::Bytes(bytes) => {

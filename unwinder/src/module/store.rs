@@ -93,7 +93,7 @@ impl ModuleFiles for ModuleStore {
         let module = self.get(id)?;
         Some(symbolize::ModuleFile {
             path: module.path().into(),
-            elf: module.file(),
+            content: module.content(),
             target_root: module.debug_root().unwrap_or(Path::new("/")).to_owned(),
         })
     }

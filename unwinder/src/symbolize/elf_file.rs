@@ -13,6 +13,8 @@ use object::read::elf::ElfFile64;
 use object::read::{ReadCache, ReadCacheOps, ReadRef};
 use object::{LittleEndian, Object, ObjectSection};
 
+use crate::native::ModuleSource;
+
 /// A parsed ELF file over any kind of storage. 64-bit little-endian, as every target that we unwind.
 pub(super) type Elf<'data, R> = ElfFile64<'data, LittleEndian, R>;
 
@@ -36,6 +38,16 @@ impl ReadAt for File {
 
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         FileExt::read_exact_at(self, into, offset).ok()
+    }
+}
+
+impl ReadAt for ModuleSource {
+    fn len(&self) -> Option<u64> {
+        self.size().ok()
+    }
+
+    fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> Option<()> {
+        self.read_at(offset, into).ok()
     }
 }
 

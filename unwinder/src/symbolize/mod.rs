@@ -26,7 +26,7 @@ mod symbol_table;
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use stackclock_collapse::{Frame, FrameKind};
 
 pub use kernel_symbols::KernelSymbols;
@@ -34,8 +34,8 @@ pub use module_symbols::ModuleFile;
 pub use perf_map::PerfMap;
 
 use crate::python::is_plumbing;
-use crate::{Avma, ModuleId, PythonCodeId, RawFrame};
-use module_symbols::ModuleSymbols;
+use crate::{Avma, ModuleId, PythonCodeId, RawFrame, Svma};
+use module_symbols::{ModuleRole, ModuleSymbols};
 
 /// The recording's modules, as far as naming their code needs them.
 pub trait ModuleFiles {
@@ -84,7 +84,6 @@ pub struct NameSources<'a> {
 #[derive(Debug, Default)]
 pub struct Symbolizer {
     interpreter_frames: InterpreterFrames,
-    interpreters: FxHashSet<ModuleId>,
     kernel: KernelSymbols,
     modules: FxHashMap<ModuleId, Option<ModuleSymbols>>,
     known: FxHashMap<RawFrame, Arc<[Frame]>>,
@@ -94,11 +93,6 @@ impl Symbolizer {
     /// A symbolizer for one recording, of one or more processes.
     pub fn new(interpreter_frames: InterpreterFrames, kernel: KernelSymbols) -> Self {
         Symbolizer { interpreter_frames, kernel, ..Symbolizer::default() }
-    }
-
-    /// Says that a module is (or contains) a Python interpreter, before its frames are symbolized.
-    pub fn add_interpreter(&mut self, module: ModuleId) {
-        self.interpreters.insert(module);
     }
 
     /// The frames that a raw frame stands for, root to leaf: a native address gives the function that has the
@@ -118,20 +112,7 @@ impl Symbolizer {
 
     fn look_up(&mut self, frame: RawFrame, names: NameSources<'_>) -> Vec<Frame> {
         match frame {
-            RawFrame::Native { module, lookup } => {
-                let symbols = self
-                    .modules
-                    .entry(module)
-                    .or_insert_with(|| names.modules.module_file(module).map(ModuleSymbols::load));
-                let mut frames = match symbols {
-                    Some(symbols) => symbols.frames_at(lookup),
-                    None => vec![bare(FrameKind::Native, format!("[unknown module]+{:#x}", lookup.0))],
-                };
-                if self.interpreter_frames == InterpreterFrames::Hide && self.interpreters.contains(&module) {
-                    frames.retain(|frame| !is_plumbing(&frame.name));
-                }
-                frames
-            }
+            RawFrame::Native { module, lookup } => self.native(module, lookup, names.modules),
             RawFrame::Anonymous { lookup } => vec![anonymous(lookup, names.perf_map)],
             RawFrame::Python { code, line } => vec![python(names.codes.code_name(code), line)],
             RawFrame::Kernel { address } => {
@@ -146,6 +127,21 @@ impl Symbolizer {
                 vec![Frame::remark(FrameKind::Error, format!("[failed: {}]", why.reason()))]
             }
         }
+    }
+
+    fn native(&mut self, module: ModuleId, lookup: Svma, modules: &dyn ModuleFiles) -> Vec<Frame> {
+        let symbols = self
+            .modules
+            .entry(module)
+            .or_insert_with(|| modules.module_file(module).map(ModuleSymbols::load));
+        let Some(symbols) = symbols else {
+            return vec![bare(FrameKind::Native, format!("[unknown module]+{:#x}", lookup.0))];
+        };
+        let mut frames = symbols.frames_at(lookup);
+        if (self.interpreter_frames, symbols.role()) == (InterpreterFrames::Hide, ModuleRole::Interpreter) {
+            frames.retain(|frame| !is_plumbing(&frame.name));
+        }
+        frames
     }
 }
 

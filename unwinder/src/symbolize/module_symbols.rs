@@ -1,6 +1,5 @@
 //! Everything that names the code of one module.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,60 +14,82 @@ use super::plt::PltStubs;
 use super::separate_files::{self, SearchPlace};
 use super::symbol_table::{SymbolTable, SymbolTableBuilder};
 use crate::Svma;
+use crate::native::ModuleSource;
 
 /// What the symbolizer needs to know of a module.
 #[derive(Debug)]
 pub struct ModuleFile {
     /// The mapped file's path as the target sees it.
     pub path: Arc<str>,
-    /// That file, open for reading; without it frames are `module+0x1234`.
-    pub elf: Option<File>,
+    /// What is in that file; without it frames are `module+0x1234`.
+    pub content: Option<ModuleSource>,
     /// The target's root directory (`/proc/PID/root`), where separate debug files are looked for before `/`.
     pub target_root: PathBuf,
 }
 
 /// The names of one module's code, from debug information, symbol tables and procedure linkage.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ModuleSymbols {
     path: Arc<str>,
     debug_info: Option<DebugInfo>,
     symbols: SymbolTable,
     plt: PltStubs,
+    role: ModuleRole,
 }
+
+/// What kind of program a module is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum ModuleRole {
+    /// It is or contains a CPython interpreter: an executable, `libpython`, or a program that embeds it.
+    Interpreter,
+    #[default]
+    Other,
+}
+
+/// Every CPython exports it, stripped or not: it is how a program starts one, and part of the stable ABI.
+const INTERPRETER_FUNCTION: &[u8] = b"Py_Initialize";
 
 impl ModuleSymbols {
     /// Reads what there is. A file that cannot be read or understood names nothing.
     pub(super) fn load(module: ModuleFile) -> Self {
-        let empty = ModuleSymbols {
-            path: module.path,
-            debug_info: None,
-            symbols: SymbolTable::default(),
-            plt: PltStubs::default(),
-        };
-        let Some(file) = module.elf else { return empty };
-        let bytes = elf_file::file_bytes(file);
-        let Ok(elf) = Elf::parse(&bytes) else { return empty };
-        let path = Path::new(empty.path.trim_end_matches(" (deleted)")).to_owned();
-        let place = SearchPlace { target_root: &module.target_root, module_path: &path };
+        let bytes = module.content.map(elf_file::file_bytes);
+        match bytes.as_ref().and_then(|bytes| Elf::parse(bytes).ok()) {
+            Some(elf) => ModuleSymbols::of_elf(module.path, &module.target_root, &elf),
+            None => ModuleSymbols { path: module.path, ..ModuleSymbols::default() },
+        }
+    }
 
+    fn of_elf<'data, R: ReadRef<'data>>(path: Arc<str>, target_root: &Path, elf: &Elf<'data, R>) -> Self {
+        let module_path = Path::new(path.trim_end_matches(" (deleted)"));
+        let place = SearchPlace { target_root, module_path };
         let mut symbols = SymbolTableBuilder::default();
-        symbols.add(&elf);
-        if let Some(bytes) = mini_debug_info::read(&elf)
+        symbols.add(elf);
+        if let Some(bytes) = mini_debug_info::read(elf)
             && let Ok(mini) = Elf::parse(&*bytes)
         {
             symbols.add(&mini);
         }
-        let debug_info = if elf_file::has_debug_info(&elf) {
-            load_debug_info(&elf, place)
+        let debug_info = if elf_file::has_debug_info(elf) {
+            load_debug_info(elf, place)
         } else {
-            let separate = separate_files::find_debug_file(&elf, place);
+            let separate = separate_files::find_debug_file(elf, place);
             separate.and_then(|bytes| {
                 let debug = Elf::parse(&bytes).ok()?;
                 symbols.add(&debug);
                 load_debug_info(&debug, place)
             })
         };
-        ModuleSymbols { debug_info, symbols: symbols.finish(), plt: PltStubs::read(&elf), ..empty }
+        let symbols = symbols.finish();
+        let role = match symbols.defines(INTERPRETER_FUNCTION) {
+            true => ModuleRole::Interpreter,
+            false => ModuleRole::Other,
+        };
+        ModuleSymbols { debug_info, symbols, plt: PltStubs::read(elf), role, path }
+    }
+
+    /// What kind of program the module is.
+    pub(super) fn role(&self) -> ModuleRole {
+        self.role
     }
 
     /// The frames at an address, outermost first; at least one.

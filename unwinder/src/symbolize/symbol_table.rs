@@ -173,6 +173,15 @@ impl SymbolTable {
         }
         None
     }
+
+    /// Whether there is a function with this mangled name.
+    pub(super) fn defines(&self, function: &[u8]) -> bool {
+        self.symbols.iter().any(|symbol| {
+            let table = self.strings.get(symbol.name.table as usize);
+            let text = table.and_then(|table| table.get(symbol.name.offset as usize..));
+            text.and_then(|text| text.strip_prefix(function)).is_some_and(|rest| rest.first() == Some(&0))
+        })
+    }
 }
 
 /// The end of the section that a symbol is defined in, when that section holds code.

@@ -23,6 +23,11 @@ extern "C" EXPORTED void plain_c(int n) {
   MARK(plain_c);  // frames: plain_c | exported: plain_c
 }
 
+// What CPython calls one of its functions; this is no CPython.
+extern "C" EXPORTED void call_function(int n) {
+  sink = n;
+}
+
 [[gnu::noinline]] static void static_neighbour(int n) {
   sink = n * 3;
   MARK(static_neighbour);  // frames: static_neighbour | exported: -

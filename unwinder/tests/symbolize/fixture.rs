@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use object::{Object, ObjectSection};
 use stackclock_collapse::Frame;
+use stackclock_unwinder::native::ModuleSource;
 use stackclock_unwinder::symbolize::{
     InterpreterFrames, KernelSymbols, ModuleFile, ModuleFiles, NameSources, PythonCodeName, PythonCodes,
     Symbolizer,
@@ -130,7 +131,7 @@ impl ModuleFiles for OneModule {
     fn module_file(&self, _: ModuleId) -> Option<ModuleFile> {
         Some(ModuleFile {
             path: self.seen_as.as_str().into(),
-            elf: File::open(&self.elf).ok(),
+            content: File::open(&self.elf).ok().map(ModuleSource::File),
             target_root: self.target_root.clone(),
         })
     }

@@ -1,17 +1,20 @@
 //! Frames that are not native code of a file, and native frames that are left out.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use object::{Object, ObjectSymbol};
 use stackclock_collapse::{Frame, FrameKind};
+use stackclock_unwinder::native::ModuleSource;
 use stackclock_unwinder::symbolize::{
-    InterpreterFrames, KernelSymbols, NameSources, PerfMap, PythonCodeName, PythonCodes, Symbolizer,
+    InterpreterFrames, KernelSymbols, ModuleFile, ModuleFiles, NameSources, PerfMap, PythonCodeName,
+    PythonCodes, Symbolizer,
 };
 use stackclock_unwinder::{Avma, Failure, ModuleId, PythonCodeId, RawFrame, Svma, Truncation};
 
-use crate::fixture::{NoPython, OneModule};
+use crate::fixture::{NoPython, OneModule, compile_library, directory};
 
 struct OneCode;
 
@@ -71,33 +74,70 @@ fn what_is_missing_is_said_in_words() {
 
 /// The address of a function that an ELF file exports.
 fn exported(elf: &Path, function: &str) -> Svma {
-    let bytes = fs::read(elf).expect("an interpreter");
-    let file = object::read::elf::ElfFile64::<object::LittleEndian>::parse(bytes.as_slice()).expect("ELF");
+    exported_by(&fs::read(elf).expect("an ELF file"), function)
+}
+
+fn exported_by(elf: &[u8], function: &str) -> Svma {
+    let file = object::read::elf::ElfFile64::<object::LittleEndian>::parse(elf).expect("ELF");
     let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(function));
     Svma(symbol.unwrap_or_else(|| panic!("{function} is not exported")).address())
 }
 
-fn names_of(
-    interpreter_frames: InterpreterFrames,
-    interpreters: &[ModuleId],
-    function: &str,
-) -> Vec<Arc<str>> {
-    let python = fs::canonicalize("/usr/bin/python3").expect("the system's Python");
-    let modules = OneModule::at(&python);
+/// The module that the kernel maps into every process, which no file holds.
+struct Vdso(Vec<u8>);
+
+impl Vdso {
+    fn of_this_process() -> Self {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.ends_with("[vdso]")).expect("a vDSO");
+        let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).unwrap());
+        let mut bytes = vec![0; (end - start) as usize];
+        File::open("/proc/self/mem").unwrap().read_exact_at(&mut bytes, start).unwrap();
+        Vdso(bytes)
+    }
+}
+
+impl ModuleFiles for Vdso {
+    fn module_file(&self, _: ModuleId) -> Option<ModuleFile> {
+        let content = Some(ModuleSource::Bytes(self.0.clone()));
+        Some(ModuleFile { path: "[vdso]".into(), content, target_root: "/".into() })
+    }
+}
+
+#[test]
+fn the_vdso_has_names_too() {
+    const FUNCTION: &str = "__vdso_clock_gettime";
+    let vdso = Vdso::of_this_process();
+    let lookup = exported_by(&vdso.0, FUNCTION);
+    let mut symbolizer = Symbolizer::new(InterpreterFrames::Hide, KernelSymbols::default());
+    let names = NameSources { modules: &vdso, codes: &NoPython, perf_map: None };
+    let frames = symbolizer.symbolize(RawFrame::Native { module: ModuleId(0), lookup }, names);
+    assert_eq!((&*frames[0].name, frames[0].module.as_deref()), (FUNCTION, Some("[vdso]")));
+}
+
+fn names_of(interpreter_frames: InterpreterFrames, elf: &Path, lookup: Svma) -> Vec<Arc<str>> {
+    let modules = OneModule::at(elf);
     let mut symbolizer = Symbolizer::new(interpreter_frames, KernelSymbols::default());
-    interpreters.iter().for_each(|&module| symbolizer.add_interpreter(module));
     let names = NameSources { modules: &modules, codes: &NoPython, perf_map: None };
-    let frame = RawFrame::Native { module: ModuleId(0), lookup: exported(&python, function) };
-    symbolizer.symbolize(frame, names).iter().map(|frame| frame.name.clone()).collect()
+    let frames = symbolizer.symbolize(RawFrame::Native { module: ModuleId(0), lookup }, names);
+    frames.iter().map(|frame| frame.name.clone()).collect()
 }
 
 #[test]
 fn the_interpreters_plumbing_is_hidden_and_its_work_is_not() {
     const LOOP: &str = "_PyEval_EvalFrameDefault";
     const WORK: &str = "PyList_Sort";
-    let interpreter = [ModuleId(0)];
-    assert!(names_of(InterpreterFrames::Hide, &interpreter, LOOP).is_empty());
-    assert_eq!(&*names_of(InterpreterFrames::Hide, &interpreter, WORK)[0], WORK);
-    assert_eq!(&*names_of(InterpreterFrames::Show, &interpreter, LOOP)[0], LOOP);
-    assert_eq!(&*names_of(InterpreterFrames::Hide, &[], LOOP)[0], LOOP, "another module may use the name");
+    let python = fs::canonicalize("/usr/bin/python3").expect("the system's Python");
+    let (eval_loop, work) = (exported(&python, LOOP), exported(&python, WORK));
+    assert!(names_of(InterpreterFrames::Hide, &python, eval_loop).is_empty());
+    assert_eq!(&*names_of(InterpreterFrames::Hide, &python, work)[0], WORK);
+    assert_eq!(&*names_of(InterpreterFrames::Show, &python, eval_loop)[0], LOOP);
+}
+
+#[test]
+fn a_library_may_name_its_functions_as_the_interpreter_does() {
+    let library = compile_library(&directory("not-python"), &["-g"]);
+    let function = exported(&library, "call_function");
+    assert_eq!(&*names_of(InterpreterFrames::Hide, &library, function)[0], "call_function");
 }
