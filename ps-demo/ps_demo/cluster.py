@@ -135,7 +135,14 @@ class Cluster:
         codes.update(stop_all(self.servers))
         if self.memcached is not None:
             self.memcached.release()
+            self._remove_shared_memory()
         return codes
+
+    def _remove_shared_memory(self) -> None:
+        """What libfabric's provider shm leaves behind in a process that was killed."""
+        for _, _, child in self.processes():
+            for path in Path("/dev/shm").glob(f"{child.pid}:*"):
+                path.unlink(missing_ok=True)
 
     def _child(self, name: str, argv: list[str], env: dict[str, str] | None = None) -> Child:
         return Child(name, argv, self.run_dir / f"{name}.log", env)

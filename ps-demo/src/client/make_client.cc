@@ -11,7 +11,7 @@ OfiPutMode ParseOfiPutMode(const std::string& name) {
 }
 
 std::unique_ptr<Client> MakeClient(const ClientOptions& options) {
-  if (options.servers.empty()) throw std::invalid_argument("no server address given");
+  if (options.servers.empty() && options.transport != "ofi") throw std::invalid_argument("no server address given");
   if (options.timeout <= std::chrono::milliseconds(0)) throw std::invalid_argument("the RPC timeout must be over 0 ms");
   if (options.transport == "grpc") return MakeGrpcClient(options);
 #ifdef PSDEMO_HAVE_OFI
