@@ -1,5 +1,6 @@
 //! Live Python processes to read: started, found, and kept still by a read that blocks.
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, IoSliceMut, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,10 +14,21 @@ use stackclock_unwinder::{Avma, Memory, MemoryError, ReadPart};
 
 use crate::pythons::Python;
 
+/// Number of the system call `read`, in which the targets block.
+pub const READ: u32 = 0;
+
 /// The memory of a live process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct LiveMemory {
-    pub pid: Pid,
+    pid: Pid,
+    calls: Cell<usize>,
+}
+
+impl LiveMemory {
+    /// How many times it has been read.
+    pub fn calls(&self) -> usize {
+        self.calls.get()
+    }
 }
 
 impl Memory for LiveMemory {
@@ -25,6 +37,7 @@ impl Memory for LiveMemory {
     }
 
     fn read_many(&self, parts: &mut [ReadPart<'_>]) -> Result<(), MemoryError> {
+        self.calls.set(self.calls.get() + 1);
         let remote: Vec<_> = parts
             .iter()
             .map(|part| RemoteIoVec { base: part.address.0 as usize, len: part.bytes.len() })
@@ -70,7 +83,7 @@ impl Target {
     }
 
     pub fn memory(&self) -> LiveMemory {
-        LiveMemory { pid: Pid::from_raw(self.pid() as i32) }
+        LiveMemory { pid: Pid::from_raw(self.pid() as i32), calls: Cell::new(0) }
     }
 
     /// The next line that the target prints.
