@@ -2,6 +2,9 @@
 
 mod frames;
 mod gil;
+mod merge;
 mod pythons;
 mod reader;
+#[path = "../support/mod.rs"]
+mod support;
 mod target;
