@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _};
+use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId};
 use object::read::ReadRef;
 
 use super::demangle::is_mangled;
@@ -95,10 +95,16 @@ impl std::fmt::Debug for DebugInfo {
     }
 }
 
-fn section<'data, R: ReadRef<'data>>(
-    elf: &Elf<'data, R>,
-    id: gimli::SectionId,
-) -> Result<Section, gimli::Error> {
-    let bytes = elf_file::section_bytes(elf, id.name()).unwrap_or_default();
-    Ok(Section::new(Arc::from(bytes), LittleEndian))
+/// Reads a section that functions and lines need; those that only variables and macros need are often larger,
+/// and stay empty.
+fn section<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, id: SectionId) -> Result<Section, gimli::Error> {
+    let bytes = match id {
+        SectionId::DebugLoc
+        | SectionId::DebugLocLists
+        | SectionId::DebugMacinfo
+        | SectionId::DebugMacro
+        | SectionId::DebugNames => None,
+        _ => elf_file::section_bytes(elf, id.name()),
+    };
+    Ok(Section::new(Arc::from(&*bytes.unwrap_or_default()), LittleEndian))
 }

@@ -5,8 +5,10 @@
 //! that compilers give to clones and outlined parts of one function (`.cold`, `.part.0`, `.constprop.1`) go.
 
 use std::fmt;
+use std::sync::Arc;
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
+use rustc_hash::FxHashMap;
 
 /// Longer symbols are shown as they are. The longest real ones (expression templates) have some ten thousand
 /// bytes; demangling is not linear in the length.
@@ -21,10 +23,28 @@ const RECURSION_LIMIT: u32 = 160;
 /// What stands at the end of a name that was cut.
 const CUT: &str = "...";
 
+/// Readable names by linker's name: demangling costs more than all else that is done for an address, and one
+/// function is met at many addresses.
+#[derive(Debug, Default)]
+pub(super) struct DemangledNames {
+    known: FxHashMap<Box<str>, Arc<str>>,
+}
+
+impl DemangledNames {
+    /// The readable form of a symbol's name, see [`demangle`].
+    pub(super) fn of(&mut self, symbol: &str) -> Arc<str> {
+        if let Some(name) = self.known.get(symbol) {
+            return name.clone();
+        }
+        let name: Arc<str> = demangle(symbol).into();
+        self.known.insert(symbol.into(), name.clone());
+        name
+    }
+}
+
 /// The readable form of a symbol's name; names that are not mangled come back as they are.
-pub(super) fn demangle(symbol: &[u8]) -> String {
-    let symbol = String::from_utf8_lossy(symbol);
-    let name = strip_version(&symbol);
+pub(super) fn demangle(symbol: &str) -> String {
+    let name = strip_version(symbol);
     if name.len() > MAX_MANGLED_BYTES {
         return cut(name);
     }
@@ -175,76 +195,71 @@ fn cut(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn demangled(symbol: &str) -> String {
-        demangle(symbol.as_bytes())
-    }
-
     #[test]
     fn cpp_names_keep_template_arguments_and_lose_parameters() {
-        assert_eq!(demangled("_ZNK5Shard6handleEi"), "Shard::handle");
+        assert_eq!(demangle("_ZNK5Shard6handleEi"), "Shard::handle");
         assert_eq!(
-            demangled("_ZNSt6vectorIiSaIiEE9push_backEOi"),
+            demangle("_ZNSt6vectorIiSaIiEE9push_backEOi"),
             "std::vector<int, std::allocator<int> >::push_back"
         );
-        assert_eq!(demangled("_ZN12_GLOBAL__N_14workEv"), "(anonymous namespace)::work");
-        assert_eq!(demangled("_ZN3FooclEi"), "Foo::operator()");
-        assert_eq!(demangled("_ZN3FoocvbEv"), "Foo::operator bool");
-        assert_eq!(demangled("_ZN3FooD1Ev"), "Foo::~Foo");
+        assert_eq!(demangle("_ZN12_GLOBAL__N_14workEv"), "(anonymous namespace)::work");
+        assert_eq!(demangle("_ZN3FooclEi"), "Foo::operator()");
+        assert_eq!(demangle("_ZN3FoocvbEv"), "Foo::operator bool");
+        assert_eq!(demangle("_ZN3FooD1Ev"), "Foo::~Foo");
     }
 
     #[test]
     fn scopes_lose_their_parameters_too() {
-        assert_eq!(demangled("_ZZ4mainENKUliE_clEi"), "main::{lambda(int)#1}::operator()");
-        assert_eq!(demangled("_ZZN1S3runEPKcENKUlvE0_clEv"), "S::run::{lambda()#2}::operator()");
+        assert_eq!(demangle("_ZZ4mainENKUliE_clEi"), "main::{lambda(int)#1}::operator()");
+        assert_eq!(demangle("_ZZN1S3runEPKcENKUlvE0_clEv"), "S::run::{lambda()#2}::operator()");
         assert_eq!(
-            demangled("_ZZN12_GLOBAL__N_14workEiENKUlvE_clEv"),
+            demangle("_ZZN12_GLOBAL__N_14workEiENKUlvE_clEv"),
             "(anonymous namespace)::work::{lambda()#1}::operator()"
         );
     }
 
     #[test]
     fn parts_and_clones_have_the_name_of_their_function() {
-        assert_eq!(demangled("_ZNK5Shard6handleEi.cold"), "Shard::handle");
-        assert_eq!(demangled("_ZNK5Shard6handleEi.constprop.0.isra.0"), "Shard::handle");
-        assert_eq!(demangled("_PyEval_EvalFrameDefault.cold"), "_PyEval_EvalFrameDefault");
-        assert_eq!(demangled("inflate.part.3"), "inflate");
-        assert_eq!(demangled("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(demangle("_ZNK5Shard6handleEi.cold"), "Shard::handle");
+        assert_eq!(demangle("_ZNK5Shard6handleEi.constprop.0.isra.0"), "Shard::handle");
+        assert_eq!(demangle("_PyEval_EvalFrameDefault.cold"), "_PyEval_EvalFrameDefault");
+        assert_eq!(demangle("inflate.part.3"), "inflate");
+        assert_eq!(demangle("memcpy@@GLIBC_2.14"), "memcpy");
     }
 
     #[test]
     fn rust_names_lose_their_hash() {
         assert_eq!(
-            demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
+            demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
             "core::fmt::Write::write_fmt"
         );
         assert_eq!(
-            demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.123456"),
+            demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.123456"),
             "core::fmt::Write::write_fmt"
         );
-        assert_eq!(demangled("_RNvCskwGfYPst2Cb_7mycrate4main"), "mycrate::main");
+        assert_eq!(demangle("_RNvCskwGfYPst2Cb_7mycrate4main"), "mycrate::main");
     }
 
     #[test]
     fn what_is_not_mangled_stays() {
         for name in ["main", "_start", "__libc_start_main", "_Z", "_ZN", "_R", "operator()", ".cold"] {
-            assert_eq!(demangled(name), name);
+            assert_eq!(demangle(name), name);
         }
-        assert_eq!(demangle(b"bad\xff"), "bad\u{fffd}");
     }
 
     #[test]
     fn hostile_names_are_bounded() {
         let nested = format!("_Z1f{}i", "P".repeat(20_000));
-        assert!(demangled(&nested).len() <= nested.len() + CUT.len());
+        assert!(demangle(&nested).len() <= nested.len() + CUT.len());
         // Each substitution doubles what the one before stands for.
         let mut doubling = String::from("_Z1fI1AIiiE");
         for level in 0..200 {
             doubling += &format!("1AIS{}_S{}_E", base36(level), base36(level));
         }
         doubling += "Evv";
-        assert!(demangled(&doubling).len() <= MAX_DEMANGLED_BYTES + CUT.len());
+        assert!(demangle(&doubling).len() <= MAX_DEMANGLED_BYTES + CUT.len());
         let long = "x".repeat(1 << 20);
-        assert_eq!(demangled(&long).len(), MAX_DEMANGLED_BYTES + CUT.len());
+        assert_eq!(demangle(&long).len(), MAX_DEMANGLED_BYTES + CUT.len());
     }
 
     fn base36(number: usize) -> String {

@@ -4,6 +4,7 @@
 //! error. So section contents are read with `pread`, kept only as long as they are needed, and checked against
 //! the length of the file before anything is allocated for them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -101,13 +102,16 @@ pub(super) fn open(path: &Path) -> Option<File> {
 }
 
 /// The contents of a section, decompressed; `None` when it is absent, empty or broken.
-pub(super) fn section_bytes<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, name: &str) -> Option<Vec<u8>> {
+pub(super) fn section_bytes<'data, R: ReadRef<'data>>(
+    elf: &Elf<'data, R>,
+    name: &str,
+) -> Option<Cow<'data, [u8]>> {
     let section = elf.section_by_name(name)?;
     let data = section.compressed_data().ok()?;
     if data.uncompressed_size == 0 || data.uncompressed_size > MAX_SECTION_BYTES {
         return None;
     }
-    data.decompress().ok().map(|bytes| bytes.into_owned())
+    data.decompress().ok()
 }
 
 /// Whether the file says in which lines and functions its code lies.

@@ -20,7 +20,7 @@ const MAX_UNCOMPRESSED_BYTES: u64 = 256 << 20;
 pub(super) fn read<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Vec<u8>> {
     let compressed = elf_file::section_bytes(elf, ".gnu_debugdata")?;
     let mut bytes = Vec::new();
-    let reader = XzReader::new_mem_limit(compressed.as_slice(), false, MAX_DECODER_KIB);
+    let reader = XzReader::new_mem_limit(&*compressed, false, MAX_DECODER_KIB);
     reader.take(MAX_UNCOMPRESSED_BYTES + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= MAX_UNCOMPRESSED_BYTES).then_some(bytes)
 }

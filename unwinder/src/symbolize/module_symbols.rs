@@ -7,7 +7,7 @@ use object::read::ReadRef;
 use stackclock_collapse::{Frame, FrameKind};
 
 use super::debug_info::{DebugFrame, DebugInfo};
-use super::demangle::{demangle, is_mangled};
+use super::demangle::{DemangledNames, demangle, is_mangled};
 use super::elf_file::{self, Elf, FileBytes};
 use super::mini_debug_info;
 use super::plt::PltStubs;
@@ -35,6 +35,7 @@ pub(super) struct ModuleSymbols {
     symbols: SymbolTable,
     plt: PltStubs,
     role: ModuleRole,
+    demangled: DemangledNames,
 }
 
 /// What kind of program a module is.
@@ -84,7 +85,8 @@ impl ModuleSymbols {
             true => ModuleRole::Interpreter,
             false => ModuleRole::Other,
         };
-        ModuleSymbols { debug_info, symbols, plt: PltStubs::read(elf), role, path }
+        let demangled = DemangledNames::default();
+        ModuleSymbols { debug_info, symbols, plt: PltStubs::read(elf), role, demangled, path }
     }
 
     /// What kind of program the module is.
@@ -101,20 +103,13 @@ impl ModuleSymbols {
         let mut kind = FrameKind::Native;
         let mut frames = Vec::with_capacity(found.len());
         for frame in found {
-            let name = match kind {
-                FrameKind::Native => self.outermost_name(address, frame.name.as_deref()),
-                _ => frame
-                    .name
-                    .as_ref()
-                    .map_or_else(|| "[inlined]".to_owned(), |name| demangle(name.as_bytes())),
+            let name = match (kind, frame.name) {
+                (FrameKind::Native, name) => self.outermost_name(address, name.as_deref()),
+                (_, Some(name)) => self.demangled.of(&name),
+                (_, None) => "[inlined]".into(),
             };
-            frames.push(Frame {
-                name: name.into(),
-                file: frame.file.map(Arc::from),
-                line: frame.line,
-                module: Some(self.path.clone()),
-                kind,
-            });
+            let (file, module) = (frame.file.map(Arc::from), Some(self.path.clone()));
+            frames.push(Frame { name, file, line: frame.line, module, kind });
             kind = FrameKind::Inlined;
         }
         frames
@@ -124,17 +119,17 @@ impl ModuleSymbols {
     ///
     /// Of a function with internal linkage GCC's debug information has only the bare name; the linker's symbol
     /// has its namespaces and classes too.
-    fn outermost_name(&self, address: Svma, in_debug_info: Option<&str>) -> String {
+    fn outermost_name(&mut self, address: Svma, in_debug_info: Option<&str>) -> Arc<str> {
         let symbol = self.symbols.name_at(address).map(String::from_utf8_lossy);
         match (in_debug_info, symbol) {
             (Some(name), Some(symbol)) if is_mangled(&symbol) && !is_mangled(name) => {
-                demangle(symbol.as_bytes())
+                self.demangled.of(&symbol)
             }
-            (Some(name), _) => demangle(name.as_bytes()),
-            (None, Some(symbol)) => demangle(symbol.as_bytes()),
+            (Some(name), _) => self.demangled.of(name),
+            (None, Some(symbol)) => self.demangled.of(&symbol),
             (None, None) => match self.plt.name_at(address) {
-                Some(function) => demangle(function) + "@plt",
-                None => self.unnamed(address),
+                Some(function) => format!("{}@plt", demangle(&String::from_utf8_lossy(function))).into(),
+                None => self.unnamed(address).into(),
             },
         }
     }

@@ -103,7 +103,7 @@ fn scope_of(unit: UnitRef<'_, Section>, entry: UnitOffset, functions_left: usize
 fn function_name(unit: UnitRef<'_, Section>, function: Entry, functions_left: usize) -> Option<String> {
     let declaration = declaration(unit, function)?;
     if let Some(symbol) = string(unit, &declaration, gimli::DW_AT_linkage_name) {
-        return Some(demangle(symbol.as_bytes()));
+        return Some(demangle(&symbol));
     }
     let name = string(unit, &declaration, gimli::DW_AT_name)?;
     match scope_of(unit, declaration.offset(), functions_left) {
