@@ -14,7 +14,9 @@
 //! Entries do not point to their parents, so the way to one is searched from the root of its unit, past the
 //! siblings before it, which `DW_AT_sibling` makes quick.
 
-use gimli::{DebuggingInformationEntry, DwAt, UnitOffset, UnitRef};
+use gimli::{
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, UnitOffset, UnitRef, UnitSectionOffset,
+};
 use rustc_hash::FxHashMap;
 
 use super::debug_info::Section;
@@ -33,30 +35,41 @@ const MAX_FUNCTIONS: usize = 8;
 const UNNAMED: &str = "{unnamed}";
 
 type Entry = DebuggingInformationEntry<Section>;
+type Unit<'a> = UnitRef<'a, Section>;
 
-/// Scopes found so far, by the declaration that they enclose.
+/// Scopes found so far, by the entry that an instance of the function refers to.
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
-    known: FxHashMap<(gimli::UnitSectionOffset, UnitOffset), Option<String>>,
+    known: FxHashMap<(UnitSectionOffset, Link), Option<Declared>>,
+}
+
+/// A function's declaration.
+#[derive(Clone, Debug)]
+struct Declared {
+    name: String,
+    scope: Option<String>,
+}
+
+/// How an entry refers to another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Link {
+    /// In the same unit.
+    Unit(UnitOffset),
+    /// In another unit of the file, as link-time optimisation and `dwz` write it.
+    File(DebugInfoOffset),
+    /// In the supplementary file.
+    Supplementary(DebugInfoOffset),
 }
 
 impl Scopes {
     /// The full name of the function of which `function` is a concrete or inlined instance with the bare name
     /// `name`; `None` when it is in no scope, or not that function.
-    pub(super) fn qualify(
-        &mut self,
-        unit: UnitRef<'_, Section>,
-        function: UnitOffset,
-        name: &str,
-    ) -> Option<String> {
-        let declaration = declaration(unit, unit.entry(function).ok()?)?;
-        if string(unit, &declaration, gimli::DW_AT_name)? != name {
-            return None;
-        }
-        let key = (unit.header.offset(), declaration.offset());
-        let scope =
-            self.known.entry(key).or_insert_with(|| scope_of(unit, declaration.offset(), MAX_FUNCTIONS));
-        let scope = scope.as_deref()?;
+    pub(super) fn qualify(&mut self, unit: Unit<'_>, function: UnitOffset, name: &str) -> Option<String> {
+        let link = link(&unit.entry(function).ok()?).unwrap_or(Link::Unit(function));
+        let key = (unit.header.offset(), link);
+        let find = || follow(unit, link, MAX_LINKS, &mut |unit, entry| declared(unit, entry, MAX_FUNCTIONS));
+        let declared = self.known.entry(key).or_insert_with(find).as_ref()?;
+        let scope = declared.scope.as_deref().filter(|_| declared.name == name)?;
         match scope.strip_suffix(UNNAMED) {
             Some(outside) if name == "operator()" => Some(format!("{outside}{{lambda}}::{name}")),
             _ => Some(format!("{scope}::{name}")),
@@ -64,20 +77,53 @@ impl Scopes {
     }
 }
 
-/// Follows an entry to where the function was first declared.
-fn declaration(unit: UnitRef<'_, Section>, mut entry: Entry) -> Option<Entry> {
-    for _ in 0..MAX_LINKS {
-        let link = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
-        let Some(link) = link.iter().find_map(|&name| entry.attr_value(name)) else { return Some(entry) };
-        // Links to other units (link-time optimisation) are not followed: the bare name has to do.
-        let gimli::AttributeValue::UnitRef(next) = link else { return None };
-        entry = unit.entry(next).ok()?;
+fn declared(unit: Unit<'_>, declaration: &Entry, functions_left: usize) -> Option<Declared> {
+    let name = string(unit, declaration, gimli::DW_AT_name)?;
+    Some(Declared { name, scope: scope_of(unit, declaration.offset(), functions_left) })
+}
+
+/// The entry that an instance of a function, or its definition outside of its class, refers to.
+fn link(entry: &Entry) -> Option<Link> {
+    let attributes = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+    match attributes.iter().find_map(|&name| entry.attr_value(name))? {
+        AttributeValue::UnitRef(offset) => Some(Link::Unit(offset)),
+        AttributeValue::DebugInfoRef(offset) => Some(Link::File(offset)),
+        AttributeValue::DebugInfoRefSup(offset) => Some(Link::Supplementary(offset)),
+        _ => None,
+    }
+}
+
+/// Follows links to where the function was first declared, and looks at it there.
+fn follow<T>(
+    unit: Unit<'_>,
+    to: Link,
+    links_left: usize,
+    look: &mut dyn FnMut(Unit<'_>, &Entry) -> Option<T>,
+) -> Option<T> {
+    let links_left = links_left.checked_sub(1)?;
+    let (dwarf, offset) = match to {
+        Link::Unit(offset) => {
+            let entry = unit.entry(offset).ok()?;
+            return match link(&entry) {
+                Some(next) => follow(unit, next, links_left, look),
+                None => look(unit, &entry),
+            };
+        }
+        Link::File(offset) => (unit.dwarf, offset),
+        Link::Supplementary(offset) => (unit.dwarf.sup()?, offset),
+    };
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next().ok()? {
+        if let Some(offset) = offset.to_unit_offset(&header) {
+            let unit = dwarf.unit(header).ok()?;
+            return follow(unit.unit_ref(dwarf), Link::Unit(offset), links_left, look);
+        }
     }
     None
 }
 
 /// The scope that encloses an entry, as `app::(anonymous namespace)::Local`; `None` at the outermost level.
-fn scope_of(unit: UnitRef<'_, Section>, entry: UnitOffset, functions_left: usize) -> Option<String> {
+fn scope_of(unit: Unit<'_>, entry: UnitOffset, functions_left: usize) -> Option<String> {
     let mut scope: Option<String> = None;
     for ancestor in ancestors(unit, entry)? {
         let part = match ancestor.tag() {
@@ -87,7 +133,10 @@ fn scope_of(unit: UnitRef<'_, Section>, entry: UnitOffset, functions_left: usize
             }
             gimli::DW_TAG_subprogram => {
                 // A function's own name says what encloses it, wherever its entry stands.
-                scope = Some(function_name(unit, ancestor, functions_left.checked_sub(1)?)?);
+                let functions_left = functions_left.checked_sub(1)?;
+                let link = link(&ancestor).unwrap_or(Link::Unit(ancestor.offset()));
+                let mut name = |unit: Unit<'_>, entry: &Entry| function_name(unit, entry, functions_left);
+                scope = Some(follow(unit, link, MAX_LINKS, &mut name)?);
                 continue;
             }
             _ => continue,
@@ -100,20 +149,19 @@ fn scope_of(unit: UnitRef<'_, Section>, entry: UnitOffset, functions_left: usize
     scope
 }
 
-fn function_name(unit: UnitRef<'_, Section>, function: Entry, functions_left: usize) -> Option<String> {
-    let declaration = declaration(unit, function)?;
-    if let Some(symbol) = string(unit, &declaration, gimli::DW_AT_linkage_name) {
+fn function_name(unit: Unit<'_>, declaration: &Entry, functions_left: usize) -> Option<String> {
+    if let Some(symbol) = string(unit, declaration, gimli::DW_AT_linkage_name) {
         return Some(demangle(&symbol));
     }
-    let name = string(unit, &declaration, gimli::DW_AT_name)?;
-    match scope_of(unit, declaration.offset(), functions_left) {
-        Some(scope) => Some(format!("{scope}::{name}")),
-        None => Some(name),
-    }
+    let Declared { name, scope } = declared(unit, declaration, functions_left)?;
+    Some(match scope {
+        Some(scope) => format!("{scope}::{name}"),
+        None => name,
+    })
 }
 
 /// The entries that enclose the one at `target`, outermost first, without the unit's root.
-fn ancestors(unit: UnitRef<'_, Section>, target: UnitOffset) -> Option<Vec<Entry>> {
+fn ancestors(unit: Unit<'_>, target: UnitOffset) -> Option<Vec<Entry>> {
     let mut ancestors = Vec::new();
     let mut parent = None;
     for _ in 0..MAX_DEPTH {
@@ -136,11 +184,11 @@ fn ancestors(unit: UnitRef<'_, Section>, target: UnitOffset) -> Option<Vec<Entry
     None
 }
 
-fn named(unit: UnitRef<'_, Section>, entry: &Entry, otherwise: &str) -> String {
+fn named(unit: Unit<'_>, entry: &Entry, otherwise: &str) -> String {
     string(unit, entry, gimli::DW_AT_name).unwrap_or_else(|| otherwise.to_owned())
 }
 
-fn string(unit: UnitRef<'_, Section>, entry: &Entry, attribute: DwAt) -> Option<String> {
+fn string(unit: Unit<'_>, entry: &Entry, attribute: DwAt) -> Option<String> {
     use gimli::Reader as _;
     let value = unit.attr_string(entry.attr_value(attribute)?).ok()?;
     value.to_string_lossy().ok().map(|text| text.into_owned())

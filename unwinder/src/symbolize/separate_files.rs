@@ -50,20 +50,22 @@ pub(super) fn find_debug_file<'data, R: ReadRef<'data>>(
         .or_else(|| elf.gnu_debuglink().ok().flatten().and_then(|(name, crc)| by_link(name, crc, place)))
 }
 
-/// The file shared by several debug files, in which `dwz` put what they have in common.
+/// The file shared by several debug files, in which `dwz` put what they have in common. A relative link counts
+/// from the directory of the file that has it: the module's own, or that of the build ids.
 pub(super) fn find_supplementary_file<'data, R: ReadRef<'data>>(
     debug: &Elf<'data, R>,
     place: SearchPlace<'_>,
 ) -> Option<FileBytes> {
     let (name, build_id) = debug.gnu_debugaltlink().ok().flatten()?;
-    let stated = Path::new(std::str::from_utf8(name).ok()?);
-    let directory = build_id_path(debug.build_id().ok().flatten().unwrap_or_default());
-    let stated = match directory.as_deref().and_then(Path::parent) {
-        Some(directory) if stated.is_relative() => normalized(&directory.join(stated)),
-        _ => stated.to_owned(),
-    };
-    let beside = place.under_roots(&stated).find_map(|path| open_with_build_id(&path, build_id));
-    beside.or_else(|| by_build_id(build_id, place))
+    let name = Path::new(std::str::from_utf8(name).ok()?);
+    let debug_path = build_id_path(debug.build_id().ok().flatten().unwrap_or_default());
+    [Some(place.module_path), debug_path.as_deref()]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| Some(normalized(&path.parent()?.join(name))))
+        .flat_map(|path| place.under_roots(&path))
+        .find_map(|path| open_with_build_id(&path, build_id))
+        .or_else(|| by_build_id(build_id, place))
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef....debug`

@@ -142,6 +142,26 @@ fn debug_information_by_build_id_under_the_targets_root() {
     assert_exported_names(&OneModule::at(&library), &marked);
 }
 
+/// Debian's debug packages share what several files have in common, with `dwz`.
+#[test]
+fn debug_information_shared_between_files() {
+    let directories = [directory("dwz-one"), directory("dwz-other")];
+    let [library, other] =
+        directories.each_ref().map(|directory| compile_library(directory, &["-g", "-gdwarf-4"]));
+    // Two different files: dwz merges links to one.
+    run(Command::new("objcopy").arg("--remove-section=.comment").arg(&other));
+    let marked = marks(&library);
+    let shared = directories[0].join("shared.debug");
+    run(Command::new("dwz").args(["-M", "shared.debug", "-m"]).args([&shared, &library, &other]));
+
+    assert_full_names(&OneModule::at(&library), &marked);
+
+    fs::remove_file(&shared).unwrap();
+    let alone = OneModule::at(&library).symbolize(marked.iter().map(|&(_, address)| address));
+    let nameless = alone.iter().flat_map(|frames| frames.iter()).filter(|frame| &*frame.name == "[inlined]");
+    assert!(nameless.count() > 0, "dwz moved no name, so this shows nothing: {alone:?}");
+}
+
 #[test]
 fn symbols_without_debug_information() {
     let directory = directory("symtab");
