@@ -12,7 +12,7 @@ use crate::format::{File, Frame, Profile, SCHEMA, SampledProfile, Shared, ValueU
 /// none). The thread with most time on a CPU is the one that speedscope opens with.
 ///
 /// Process and thread frames are left out, since each profile is named for both.
-pub fn write(view: &View<'_>, mut out: impl Write) -> io::Result<()> {
+pub fn write(view: &View<'_>, out: impl Write) -> io::Result<()> {
     let threads = threads(view);
     let busiest = (0..threads.len()).rev().max_by_key(|&at| threads[at].running_ns());
     let file = File {
@@ -23,6 +23,8 @@ pub fn write(view: &View<'_>, mut out: impl Write) -> io::Result<()> {
         active_profile_index: busiest,
         exporter: Some(concat!("stackclock@", env!("CARGO_PKG_VERSION")).to_owned()),
     };
+    // Unbuffered, serde_json would make a system call of every bracket.
+    let mut out = io::BufWriter::new(out);
     serde_json::to_writer(&mut out, &file)?;
     out.write_all(b"\n")?;
     out.flush()

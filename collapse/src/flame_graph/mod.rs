@@ -2,7 +2,7 @@
 
 mod palette;
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use inferno::flamegraph::color::{BackgroundColor, PaletteMap};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
@@ -15,7 +15,8 @@ const MIN_WIDTH_PERCENT: f64 = 0.02;
 
 /// Draws a view. The title says which clock is shown, the subtitle of what and how; numbers are milliseconds and
 /// percent of the time shown. A view without any time gives a picture that says so.
-pub fn write(view: &View<'_>, mut out: impl Write) -> io::Result<()> {
+pub fn write(view: &View<'_>, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
     let rows = view.rows();
     let values = microseconds(&rows);
     if values.iter().all(|&value| value == 0) {
@@ -26,6 +27,7 @@ pub fn write(view: &View<'_>, mut out: impl Write) -> io::Result<()> {
     for (frame, text) in view.frames().iter().zip(&texts) {
         palette.insert(text, palette::color(frame));
     }
+    palette.insert("", palette::ALL); // inferno's own box below all others
     let mut options = Options::default();
     options.title = title(view);
     options.subtitle = Some(subtitle(view));

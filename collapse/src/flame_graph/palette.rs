@@ -16,6 +16,9 @@ use inferno::flamegraph::color::Color;
 
 use crate::{Frame, FrameKind, RunState};
 
+/// The colour of the box that stands for everything.
+pub(super) const ALL: Color = Color { r: 190, g: 190, b: 190 };
+
 /// The colour of a frame: its kind's hue, in a shade that its name decides, so that neighbours differ and a
 /// function has the same colour in every graph.
 pub(super) fn color(frame: &Frame) -> Color {

@@ -1,6 +1,6 @@
 //! Writes folded text.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use super::Numbers;
 use super::escape::push_escaped;
@@ -9,7 +9,8 @@ use crate::{Row, View};
 /// Writes the rows of a view, sorted by the texts of their frames. Times are whole microseconds, rounded so that
 /// they add up to the rounded total: by largest remainders, none off by a microsecond or more. Rows that round to
 /// nothing are left out.
-pub fn write(view: &View<'_>, numbers: Numbers, mut out: impl Write) -> io::Result<()> {
+pub fn write(view: &View<'_>, numbers: Numbers, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
     let rows = view.rows();
     let values = match numbers {
         Numbers::Microseconds => microseconds(&rows),
