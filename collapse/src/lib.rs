@@ -31,6 +31,7 @@ mod import;
 mod profile;
 mod stack;
 mod state;
+pub mod table;
 mod timeline;
 mod view;
 
