@@ -67,3 +67,10 @@ pub enum SamplerError {
         source: io::Error,
     },
 }
+
+impl SamplerError {
+    /// Wraps an errno with what was being done.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(nix::Error) -> SamplerError {
+        move |errno| SamplerError::System { what, source: errno.into() }
+    }
+}

@@ -1,7 +1,24 @@
 //! When and whom: targets, threads, states, ticks and the capture backends.
+//!
+//! *You provide* processes or a command ([`SessionOptions`]); *we provide* a [`Recording`], from which
+//! [`Recording::into_profile`] makes the profile. *Not for* making sense of registers and bytes, which is
+//! `stackclock-unwinder`'s, or of time, which is `stackclock-collapse`'s.
 
+mod arch;
+mod backend;
+mod clock;
 mod error;
+mod memory;
 mod options;
+mod proc;
+mod ptrace;
+mod recorder;
+mod recording;
+mod session;
+mod target;
+mod ticker;
 
 pub use error::SamplerError;
 pub use options::{FrameSelection, SessionOptions, Subprocesses, Targets};
+pub use recording::{Child, ChildEnd, Recording};
+pub use session::{Progress, Session};

@@ -1,0 +1,233 @@
+//! From observations to a recording: unwinding, merging, interning, and time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stackclock_collapse::{Interner, Process, ProcessId, Seen, StackTable, ThreadId, Timeline};
+use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd};
+use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack};
+use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
+
+use crate::backend::{Observation, ObservationSink, PythonSight, Sight, Verdict};
+use crate::options::FrameSelection;
+use crate::target::{MapsNews, Target, TargetThread, describe, thread_name};
+
+/// Collects a recording. Everything in it is numbers; names are looked up by
+/// [`Recording::into_profile`](crate::Recording::into_profile).
+#[derive(Debug)]
+pub struct Recorder {
+    pub(crate) selection: FrameSelection,
+    pub(crate) modules: Arc<ModuleStore>,
+    pub(crate) codes: CodeTable,
+    pub(crate) frames: Interner<RawFrame>,
+    pub(crate) stacks: StackTable,
+    pub(crate) timeline: Timeline,
+    pub(crate) tally: Tally,
+    /// What is wrong with the last sample of each thread, by [`ThreadId`].
+    flaws: Vec<Option<Flaw>>,
+    native: NativeStack,
+    python: PythonStack,
+    merged: Vec<RawFrame>,
+}
+
+/// Why a sample is not whole.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Flaw {
+    Truncated(Truncation),
+    Failed(Failure),
+}
+
+/// Samples, and those that are not whole, counted by reason. A sleeping thread's sample counts again at each tick at
+/// which it still holds.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Observations of threads.
+    pub samples: u64,
+    /// Stacks whose root was not reached.
+    pub truncated: BTreeMap<Truncation, u64>,
+    /// Threads or Python frames that could not be read.
+    pub failed: BTreeMap<Failure, u64>,
+}
+
+impl Tally {
+    fn add(&mut self, flaw: Option<Flaw>) {
+        self.samples += 1;
+        match flaw {
+            None => {}
+            Some(Flaw::Truncated(why)) => *self.truncated.entry(why).or_default() += 1,
+            Some(Flaw::Failed(why)) => *self.failed.entry(why).or_default() += 1,
+        }
+    }
+
+    /// Takes back what `add` counted, for a sample that a better one replaces.
+    fn take_back(&mut self, flaw: Option<Flaw>) {
+        self.samples -= 1;
+        let counted = match flaw {
+            None => return,
+            Some(Flaw::Truncated(why)) => self.truncated.get_mut(&why),
+            Some(Flaw::Failed(why)) => self.failed.get_mut(&why),
+        };
+        if let Some(count) = counted {
+            *count -= 1;
+        }
+    }
+
+    /// Samples that are not whole, whatever the reason.
+    pub fn errors(&self) -> u64 {
+        self.truncated.values().sum::<u64>() + self.failed.values().sum::<u64>()
+    }
+}
+
+impl Recorder {
+    /// An empty recording.
+    pub fn new(selection: FrameSelection) -> Self {
+        Recorder {
+            selection,
+            modules: Arc::default(),
+            codes: CodeTable::default(),
+            frames: Interner::default(),
+            stacks: StackTable::default(),
+            timeline: Timeline::default(),
+            tally: Tally::default(),
+            flaws: Vec::new(),
+            native: NativeStack::default(),
+            python: PythonStack::default(),
+            merged: Vec::new(),
+        }
+    }
+
+    /// A process becomes a target.
+    pub fn add_process(&mut self, process: Process) -> ProcessId {
+        self.timeline.add_process(process)
+    }
+
+    /// A thread was found gone at `at_ns`.
+    pub fn thread_ended(&mut self, thread: &TargetThread, at_ns: u64) {
+        if let Some(record) = thread.record {
+            self.timeline.end_thread(record, at_ns);
+            if let Some(known) = self.timeline.thread_mut(record) {
+                known.totals = thread.totals();
+            }
+        }
+    }
+
+    /// Gives the threads of a target the names they have now.
+    pub fn rename(&mut self, target: &Target) {
+        for thread in &target.threads {
+            if let Some(known) = thread.record.and_then(|record| self.timeline.thread_mut(record))
+                && let Some(name) = thread_name(target.pid, thread.tid)
+            {
+                known.name = name;
+            }
+        }
+        if let Some(process) = self.timeline.process_mut(target.process) {
+            let now = describe(target.pid);
+            if !now.name.is_empty() {
+                process.name = now.name;
+            }
+            if let Some(version) = target.python.version() {
+                process.python = Some(version.to_string());
+            }
+        }
+    }
+
+    fn see(&mut self, target: &mut Target, index: usize, at_ns: u64, seen: Seen, flaw: Option<Flaw>) {
+        let Some(thread) = target.threads.get_mut(index) else { return };
+        let record = match thread.record {
+            Some(record) => {
+                self.timeline.observe(record, at_ns, seen);
+                record
+            }
+            None => {
+                let name = thread_name(target.pid, thread.tid).unwrap_or_default();
+                *thread.record.insert(self.timeline.add_thread(target.process, thread.tid, name, at_ns, seen))
+            }
+        };
+        let slot = record.0 as usize;
+        if self.flaws.len() <= slot {
+            self.flaws.resize(slot + 1, None);
+        }
+        if thread.observed_at == Some(at_ns) {
+            self.tally.take_back(self.flaws[slot]);
+        }
+        thread.observed_at = Some(at_ns);
+        self.flaws[slot] = flaw;
+        self.tally.add(flaw);
+    }
+
+    /// Makes `merged`, root first, of a capture.
+    fn merge(
+        &mut self,
+        target: &mut Target,
+        native: &Capture,
+        python: PythonSight<&PythonCapture>,
+    ) -> StackEnd {
+        self.python.clear();
+        if let PythonSight::Captured(capture) = python {
+            let Target { python, memory, .. } = target;
+            python.resolve(capture, memory, &mut self.codes, &mut self.python);
+        }
+        self.unwind(target, native);
+        if let StackEnd::Truncated(why) = self.native.end {
+            self.merged.push(RawFrame::Truncated(why));
+        }
+        self.merged.extend(self.native.frames.iter().rev().map(|frame| frame.raw()));
+        self.native.end
+    }
+
+    fn unwind(&mut self, target: &mut Target, capture: &Capture) {
+        let start = FrameAddress::InstructionPointer(capture.registers.ip);
+        let Target { unwinder, space, .. } = target;
+        unwinder.unwind(space, start, &capture.registers, &capture.stack, &mut self.native);
+        if self.native.end == StackEnd::Truncated(Truncation::NoModule)
+            && target.refresh_maps(MapsNews::UnknownCode, &self.modules)
+        {
+            let Target { unwinder, space, .. } = target;
+            unwinder.unwind(space, start, &capture.registers, &capture.stack, &mut self.native);
+        }
+    }
+}
+
+impl ObservationSink for Recorder {
+    fn observe(&mut self, target: &mut Target, index: usize, observation: Observation<'_>) -> Verdict {
+        let Observation { at_ns, state, holds_gil, sight } = observation;
+        self.merged.clear();
+        let (flaw, verdict) = match sight {
+            Sight::Captured { native, python } => {
+                let end = self.merge(target, native, python);
+                let asked = target.threads.get(index).map_or(0, |thread| thread.stack_bytes);
+                (flaw_of(end, python), verdict_of(end, native.stack.bytes.len() >= asked))
+            }
+            Sight::Failed(why) => (Some(Flaw::Failed(why)), Verdict::Done),
+        };
+        if let Some(Flaw::Failed(why)) = flaw {
+            self.merged.insert(0, RawFrame::Failed(why));
+        }
+        let frames = &mut self.frames;
+        let stack = self.stacks.intern(self.merged.iter().map(|&frame| frames.intern(frame)));
+        self.see(target, index, at_ns, Seen { state, stack, holds_gil }, flaw);
+        verdict
+    }
+
+    fn same(&mut self, thread: ThreadId) {
+        self.timeline.observe_same(thread);
+        self.tally.add(self.flaws.get(thread.0 as usize).copied().flatten());
+    }
+}
+
+fn flaw_of(end: StackEnd, python: PythonSight<&PythonCapture>) -> Option<Flaw> {
+    match (python, end) {
+        (PythonSight::Failed, _) => Some(Flaw::Failed(Failure::PythonUnreadable)),
+        (_, StackEnd::Truncated(why)) => Some(Flaw::Truncated(why)),
+        (_, StackEnd::Root) => None,
+    }
+}
+
+/// A stack that was copied to its end does not get longer.
+fn verdict_of(end: StackEnd, copy_was_full: bool) -> Verdict {
+    match end {
+        StackEnd::Truncated(Truncation::OutOfBytes) if copy_was_full => Verdict::WantsMoreStack,
+        StackEnd::Truncated(Truncation::UnknownRegister) => Verdict::WantsRegisters,
+        _ => Verdict::Done,
+    }
+}

@@ -1,0 +1,237 @@
+//! One recording from its first tick to its last.
+//!
+//! ```text
+//!   start: admit or launch ──► run: ┌─► wait until the next tick is due ──► threads, children, maps, interpreter
+//!                                   │                                            │
+//!                                   └── recorder ◄── observations ◄── backend ◄──┘      ──► Recording
+//! ```
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use stackclock_collapse::{Counters, Recorded};
+
+use crate::SamplerError;
+use crate::backend::ptrace::PtraceBackend;
+use crate::backend::{CaptureBackend, Tick};
+use crate::clock::Instant;
+use crate::options::{SessionOptions, Subprocesses, Targets};
+use crate::ptrace::Tracer;
+use crate::recorder::Recorder;
+use crate::recording::{Child, Recording};
+use crate::target::{Launched, Life, MapsNews, Target, admit, children_of, describe};
+use crate::ticker::Ticker;
+
+/// New children are looked for this often.
+const CHILDREN_EVERY_NS: u64 = 10_000_000;
+/// Threads that were told to stop and still wait for a CPU when the recording ends get this long.
+const LAST_STOPS_NS: u64 = 100_000_000;
+
+/// How far a recording has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Time since the first tick.
+    pub elapsed: Duration,
+    /// Ticks so far.
+    pub ticks: u64,
+    /// Observations of threads.
+    pub samples: u64,
+    /// Samples that are not whole.
+    pub errors: u64,
+    /// Ticks that began late.
+    pub late: u64,
+    /// Time for which threads of the targets were stopped, summed over threads.
+    pub stopped: Duration,
+}
+
+/// A recording that can begin: every target was found to be one.
+#[derive(Debug)]
+pub struct Session {
+    options: SessionOptions,
+    backend: PtraceBackend,
+    recorder: Recorder,
+    targets: Vec<Target>,
+    launched: Option<Launched>,
+    children_seen: Instant,
+    ticks: u64,
+}
+
+impl Session {
+    /// Checks and opens the targets, or launches one. To be called, and [`run`](Self::run), from the same thread:
+    /// ptrace knows tracers by thread. SIGCHLD is blocked in that thread from now on.
+    pub fn start(options: SessionOptions) -> Result<Self, SamplerError> {
+        allow_many_files();
+        let tracer = Tracer::new()?;
+        let mut session = Session {
+            backend: PtraceBackend::new(tracer, options.frames),
+            recorder: Recorder::new(options.frames),
+            targets: Vec::new(),
+            launched: None,
+            children_seen: Instant(0),
+            ticks: 0,
+            options,
+        };
+        match session.options.targets.clone() {
+            Targets::Attach(pids) => {
+                for pid in pids {
+                    admit(pid)?;
+                    session.add_target(pid)?;
+                }
+            }
+            Targets::Launch(command) => {
+                let launched = Launched::start(&command)?;
+                session.add_target(launched.pid())?;
+                session.launched = Some(launched);
+            }
+        }
+        Ok(session)
+    }
+
+    /// The processes that are looked at, by pid.
+    pub fn pids(&self) -> Vec<u32> {
+        self.targets.iter().map(|target| target.pid).collect()
+    }
+
+    /// Records until `stop` is set, the duration is over or all targets have ended. `progress` is called after
+    /// every tick.
+    pub fn run(
+        mut self,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Recording, SamplerError> {
+        // Without it the kernel may wake us 50 us late (prctl(2), PR_SET_TIMERSLACK).
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let started = SystemTime::now();
+        let begin = Instant::now();
+        let end = self.options.duration.map(|duration| begin.plus_ns(duration.as_nanos() as u64));
+        let child = self.launched.take().map(Launched::let_go).transpose()?;
+        let mut ticker = Ticker::new(self.options.interval, begin);
+        while !stop.load(Ordering::Relaxed) && self.targets.iter().any(|target| target.life == Life::Running)
+        {
+            let due = ticker.deadline();
+            self.backend.wait_until(
+                end.map_or(due, |end| end.min(due)),
+                &mut self.targets,
+                &mut self.recorder,
+            );
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
+                break;
+            }
+            if now >= due {
+                ticker.began(now);
+                self.tick(Tick { began: now, at_ns: now.ns_since(begin) });
+                progress(&self.progress(begin, &ticker));
+            }
+        }
+        self.finish(begin, end);
+        let now = Instant::now();
+        let duration_ns = end.map_or(now, |end| end.min(now)).ns_since(begin);
+        let counters = Counters {
+            ticks: self.ticks,
+            late: ticker.late,
+            missed: ticker.missed,
+            stopped_ns: self.backend.stopped_ns(),
+            ..Counters::default()
+        };
+        let rate_hz = 1e9 / self.options.interval.as_nanos() as f64;
+        let child = child.map(|pid| Child::new(pid, self.backend.tracer().child_status(pid)));
+        Ok(Recording::new(self.recorder, Recorded { started, duration_ns, rate_hz }, counters, child))
+    }
+
+    fn tick(&mut self, tick: Tick) {
+        self.ticks += 1;
+        if self.options.subprocesses == Subprocesses::Follow {
+            self.follow_children(tick);
+        }
+        for target in self.targets.iter_mut().filter(|target| target.life == Life::Running) {
+            let news = target.refresh_threads();
+            for ended in &news.ended {
+                self.recorder.thread_ended(ended, tick.at_ns);
+            }
+            for tid in news.began {
+                target.adopt(tid);
+            }
+            if target.threads.is_empty() {
+                target.life = Life::Ended;
+                continue;
+            }
+            if target.refresh_maps(MapsNews::Routine, &self.recorder.modules) {
+                self.recorder.rename(target);
+            }
+            target.python.begin_tick(target.pid, tick.began, &target.memory);
+            self.backend.observe(tick, target, &mut self.recorder);
+        }
+    }
+
+    /// Makes targets of the processes that targets have started. A thread that has not run since has forked
+    /// nothing.
+    fn follow_children(&mut self, tick: Tick) {
+        if tick.began.ns_since(self.children_seen) < CHILDREN_EVERY_NS {
+            return;
+        }
+        self.children_seen = tick.began;
+        let running = self.targets.iter_mut().filter(|target| target.life == Life::Running);
+        let forkers = running.flat_map(|target| {
+            let pid = target.pid;
+            let threads = target.threads.iter_mut();
+            threads.filter_map(move |thread| thread.ran_since_children().then_some((pid, thread.tid)))
+        });
+        let children: Vec<u32> = forkers.flat_map(|(pid, tid)| children_of(pid, tid)).collect();
+        for child in children {
+            let known = self.targets.iter().any(|target| target.pid == child && target.life == Life::Running);
+            // A child that has ended since, or that we may not look into (a setuid program), is left out.
+            if !known && admit(child).is_ok() {
+                let _ = self.add_target(child);
+            }
+        }
+    }
+
+    fn add_target(&mut self, pid: u32) -> Result<(), SamplerError> {
+        let process = self.recorder.add_process(describe(pid));
+        let target = Target::open(pid, process, &self.recorder.modules);
+        self.targets.push(target.map_err(|_| SamplerError::NoSuchProcess { pid })?);
+        Ok(())
+    }
+
+    /// Waits a little for stops that are still to come, and closes every thread's account.
+    fn finish(&mut self, begin: Instant, end: Option<Instant>) {
+        let patience = Instant::now().plus_ns(LAST_STOPS_NS);
+        while self.backend.has_pending() && Instant::now() < patience {
+            self.backend.wait_until(patience, &mut self.targets, &mut self.recorder);
+        }
+        let now = Instant::now();
+        let at_ns = end.map_or(now, |end| end.min(now)).ns_since(begin);
+        for target in &mut self.targets {
+            self.recorder.rename(target);
+            for thread in &mut target.threads {
+                if let Ok(last) = thread.schedstat() {
+                    thread.last = last;
+                }
+                self.recorder.thread_ended(thread, at_ns);
+            }
+        }
+    }
+
+    fn progress(&self, begin: Instant, ticker: &Ticker) -> Progress {
+        Progress {
+            elapsed: Duration::from_nanos(Instant::now().ns_since(begin)),
+            ticks: self.ticks,
+            samples: self.recorder.tally.samples,
+            errors: self.recorder.tally.errors(),
+            late: ticker.late,
+            stopped: Duration::from_nanos(self.backend.stopped_ns()),
+        }
+    }
+}
+
+/// Three files are kept open per thread: takes as many as we may have.
+fn allow_many_files() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Refused in some containers; then the usual limit has to do.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
