@@ -1,4 +1,4 @@
-"""python3 -m ps_demo run|trainer|report"""
+"""python3 -m ps_demo run|trainer|report|build"""
 
 import sys
 
@@ -17,8 +17,13 @@ def main() -> int:
         from . import report
 
         return report.main(arguments)
+    if command == "build":
+        from . import build
+
+        return build.main()
     print("usage: python3 -m ps_demo run [--help]      servers, trainers, faults, and a command to run beside them\n"
           "       python3 -m ps_demo report FILE...    sums up timer reports\n"
+          "       python3 -m ps_demo build             builds what this machine has the packages for\n"
           "       python3 -m ps_demo trainer [--help]  one trainer rank (started by run)")
     return 0 if command in ("--help", "-h") else 2
 

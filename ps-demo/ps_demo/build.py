@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .process import DemoError, Skip
+from .process import DemoError, Skip, guarded
 
 ROOT = Path(__file__).resolve().parent.parent
 # Debian's torch is for Debian's Python only.
@@ -76,3 +76,16 @@ def _run(argv: list[str], quiet: bool) -> None:
     done = subprocess.run(argv, capture_output=quiet, text=True)
     if done.returncode != 0:
         raise DemoError(f"{' '.join(argv)} failed\n{(done.stdout or '') + (done.stderr or '')}")
+
+
+def main() -> int:
+    """Builds, and prints where to and what is missing."""
+
+    def build() -> int:
+        built = ensure_built(quiet=False)
+        print(f"built: {built.directory}")
+        for tier in APT:
+            print(f"{tier}: {'yes' if built.has(tier) else f'no ({APT[tier]})'}")
+        return 0
+
+    return guarded(build)

@@ -3,9 +3,7 @@
 import argparse
 import os
 import shlex
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,10 +11,9 @@ from pathlib import Path
 from . import manifest as manifests
 from .build import ROOT, TRAINER_PYTHON, Build, ensure_built
 from .faults import Fault, parse_fault
-from .memcached import Memcached
-from .process import Child, DemoError, Skip, StartupFailure, status, stop_all
-
-EXIT_SKIPPED = 77
+from .memcached import Memcached, run_namespace
+from .process import Child, DemoError, guarded, status, stop_all
+from .servers import ServerGroup, ServerOptions
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -79,31 +76,35 @@ class Cluster:
     def __init__(self, args: argparse.Namespace, build: Build):
         self.args = args
         self.build = build
-        self.run_dir = Path(args.run_dir) if args.run_dir else new_run_directory()
+        self.run_dir = Path(args.run_dir).resolve() if args.run_dir else new_run_directory()
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self.servers: list[Child] = []
-        self.trainers: list[Child] = []
-        self.addresses: list[str] = []
         self.memcached: Memcached | None = None
+        self.servers: ServerGroup | None = None
+        self.trainers: list[Child] = []
 
     def start(self) -> None:
-        if self.args.transport == "ofi":
+        args = self.args
+        if args.transport == "ofi":
             self.memcached = Memcached.obtain(
-                self.args.use_local_memcached, self.args.memcached_port, self.ofi_namespace,
-                self.run_dir / "memcached.log", self.args.startup_timeout,
+                args.use_local_memcached, args.memcached_port, run_namespace(), self.run_dir / "memcached.log",
+                args.startup_timeout,
             )
-        for index in range(self.args.servers):
-            self.servers.append(self._child(f"ps-{index}", self._server_argv(index)))
-        for server in self.servers:
-            status("startup-wait", f"{server.name} pid={server.pid}")
-            ready = server.wait_for_line(r"PS ready address=(\S+)", self.args.startup_timeout)
-            self.addresses.append(ready.group(1))
-        for rank in range(self.args.trainers):
-            self.trainers.append(self._child(f"trainer-{rank}", self._trainer_argv(rank), self._trainer_environment(rank)))
+        options = ServerOptions(
+            servers=args.servers, workers=args.workers, tables=args.tables, dim=args.dim, kv=args.kv,
+            kv_sync=args.kv_sync, perf_interval_ms=args.perf_interval_ms, perf_format=args.perf_format,
+            faults=[fault.text for fault in args.faults if fault.kind.side == "server"],
+            ofi_provider=args.ofi_provider, startup_timeout=args.startup_timeout,
+        )
+        self.servers = ServerGroup(options, self.build, self.run_dir, self.memcached)
+        self.servers.start(self.report_path)
+        for rank in range(args.trainers):
+            name = f"trainer-{rank}"
+            log = self.run_dir / f"{name}.log"
+            self.trainers.append(Child(name, self._trainer_argv(rank), log, self._trainer_environment(rank)))
         for trainer in self.trainers:
             status("startup-wait", f"{trainer.name} pid={trainer.pid}")
-            trainer.wait_for_line(r"TRAINER ready", self.args.startup_timeout)
-        for fault in self.args.faults:
+            trainer.wait_for_line(r"TRAINER ready", args.startup_timeout)
+        for fault in args.faults:
             self._wait_for_fault(fault)
 
     def _wait_for_fault(self, fault: Fault) -> None:
@@ -114,60 +115,31 @@ class Cluster:
         status("fault-wait", fault.text)
         if fault.kind.side == "server":
             # One worker of the first server hangs for each client.
-            self.servers[0].wait_for_line(pattern, self.args.startup_timeout, times=self.args.trainers)
+            self.servers.children[0].wait_for_line(pattern, self.args.startup_timeout, times=self.args.trainers)
         else:
             self.trainers[fault.parameters["rank"]].wait_for_line(pattern, self.args.startup_timeout)
 
     def processes(self) -> list[tuple[str, int, Child]]:
-        return [("ps", i, child) for i, child in enumerate(self.servers)] + [
+        return [("ps", i, child) for i, child in enumerate(self.servers.children)] + [
             ("trainer", i, child) for i, child in enumerate(self.trainers)
         ]
 
     def report_path(self, name: str) -> Path:
         return Path(self.args.perf_report_path) if self.args.perf_report_path else self.run_dir / f"{name}.perf"
 
-    @property
-    def ofi_namespace(self) -> str:
-        return f"psdemo-{os.getpid()}"
-
     def stop(self) -> dict[str, int]:
         codes = stop_all(self.trainers)  # first, while their servers still answer
-        codes.update(stop_all(self.servers))
+        if self.servers is not None:
+            codes.update(self.servers.stop())
         if self.memcached is not None:
             self.memcached.release()
-            self._remove_shared_memory()
         return codes
-
-    def _remove_shared_memory(self) -> None:
-        """What libfabric's provider shm leaves behind in a process that was killed."""
-        for _, _, child in self.processes():
-            for path in Path("/dev/shm").glob(f"{child.pid}:*"):
-                path.unlink(missing_ok=True)
-
-    def _child(self, name: str, argv: list[str], env: dict[str, str] | None = None) -> Child:
-        return Child(name, argv, self.run_dir / f"{name}.log", env)
-
-    def _server_argv(self, index: int) -> list[str]:
-        args = self.args
-        argv = [
-            str(self.build.server), f"--workers={args.workers}", f"--tables={args.tables}", f"--dim={args.dim}",
-            f"--kv={args.kv}", f"--perf_report_path={self.report_path(f'ps-{index}')}",
-            f"--perf_interval_ms={args.perf_interval_ms}", f"--perf_format={args.perf_format}",
-            f"--checkpoint_dir={self.run_dir}",
-        ]
-        if args.kv == "rocksdb":
-            argv.append(f"--kv_path={self.run_dir / f'rocksdb-{index}'}")
-        if args.kv_sync:
-            argv.append("--kv_sync")
-        if self.memcached is not None:
-            argv += self.memcached.server_flags(index, args.servers, args.ofi_provider)
-        return argv + [f"--fault={fault.text}" for fault in args.faults if fault.kind.side == "server"]
 
     def _trainer_argv(self, rank: int) -> list[str]:
         args = self.args
         argv = [
             TRAINER_PYTHON, "-m", "ps_demo", "trainer", f"--op-library={self.build.op_library}",
-            f"--servers={','.join(self.addresses)}", f"--transport={args.transport}", f"--rank={rank}",
+            f"--servers={','.join(self.servers.addresses)}", f"--transport={args.transport}", f"--rank={rank}",
             f"--world-size={args.trainers}", f"--group-file={self.run_dir / 'group'}", f"--steps={args.steps}",
             f"--duration={args.duration}", f"--tables={args.tables}", f"--dim={args.dim}",
             f"--rpc-timeout-ms={args.rpc_timeout_ms}",
@@ -176,7 +148,7 @@ class Cluster:
             argv.append("--prefetch")
         if self.memcached is not None:
             argv += [
-                f"--ofi-rendezvous={self.memcached.address}", f"--ofi-namespace={self.ofi_namespace}",
+                f"--ofi-rendezvous={self.memcached.address}", f"--ofi-namespace={self.memcached.namespace}",
                 f"--ofi-provider={args.ofi_provider}", f"--ofi-put={args.ofi_put}",
             ]
         for fault in args.faults:
@@ -257,18 +229,4 @@ def run(args: argparse.Namespace) -> int:
 
 def main(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        return run(args)
-    except Skip as skip:
-        print(f"skipped: {skip}", file=sys.stderr)
-        return EXIT_SKIPPED
-    except StartupFailure as failure:
-        status(failure.phase, str(failure))
-        print(f"error: {failure}\nlast lines of {failure.child.name} ({failure.child.log}):\n{failure.child.tail()}",
-              file=sys.stderr)
-    except DemoError as error:
-        print(f"error: {error}" + (f"\nhelp: {error.help}" if error.help else ""), file=sys.stderr)
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    return 1
+    return guarded(lambda: run(args))

@@ -25,7 +25,7 @@ def write(path: Path, cluster) -> None:
                 "role": role,
                 "rank": rank,
                 "argv": child.argv,
-                "address": cluster.addresses[rank] if role == "ps" else None,
+                "address": cluster.servers.addresses[rank] if role == "ps" else None,
                 "threads": thread_names(child.pid),
                 "report": str(cluster.report_path(child.name)),
                 "log": str(child.log),

@@ -1,5 +1,6 @@
 """The memcached that carries the rendezvous of the RMA transport: the one that runs already, or one of our own."""
 
+import os
 import shutil
 import socket
 from pathlib import Path
@@ -14,6 +15,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def run_namespace() -> str:
+    """A prefix for rendezvous keys that no other run uses at the same time."""
+    return f"psdemo-{os.getpid()}"
 
 
 def request(port: int, text: str) -> str:

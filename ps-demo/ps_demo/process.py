@@ -1,6 +1,7 @@
 """Child processes: start, wait for a line with a timeout, stop. Only our own children are ever signalled."""
 
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 from collections import deque
 from pathlib import Path
 
+EXIT_SKIPPED = 77
 STOP_GRACE_SECONDS = 3.0
 TAIL_LINES = 20
 
@@ -128,3 +130,22 @@ def stop_all(children: list[Child], grace: float = STOP_GRACE_SECONDS) -> dict[s
         child.request_stop()
     deadline = time.monotonic() + grace
     return {child.name: child.finish_stop(deadline) for child in children}
+
+
+def guarded(run) -> int:
+    """Calls `run`, and turns what it raises into a message for the user and an exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return run()
+    except Skip as skip:
+        print(f"skipped: {skip}", file=sys.stderr)
+        return EXIT_SKIPPED
+    except StartupFailure as failure:
+        child = failure.child
+        status(failure.phase, str(failure))
+        print(f"error: {failure}\nlast lines of {child.name} ({child.log}):\n{child.tail()}", file=sys.stderr)
+    except DemoError as error:
+        print(f"error: {error}" + (f"\nhelp: {error.help}" if error.help else ""), file=sys.stderr)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 1

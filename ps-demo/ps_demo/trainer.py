@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -19,29 +19,36 @@ import torch.distributed as dist
 from . import clicks
 from .faults import parse_fault
 from .loader import BatchLoader, TextParsers
+from .marks import mark, start_trace, write_trace
 from .model import Dlrm
 
 READY_AFTER_STEPS = 5
 WRITE_CHUNK_ROWS = 16384
 
 
-@contextmanager
-def perf_scope(timer: str):
-    start_ns = time.monotonic_ns()
-    try:
-        yield
-    finally:
-        torch.ops.psdemo.perf_record(timer, time.monotonic_ns() - start_ns)
+class SharedRead:
+    """One read on ps-io for several batches (--fuse-k): waited for by the first of them, kept for the others."""
+
+    def __init__(self, keys: torch.Tensor):
+        self.ticket: int | None = torch.ops.psdemo.emb_read_async(keys)
+        self.rows = torch.empty(0)
+
+    def wait(self) -> torch.Tensor:
+        if self.ticket is not None:
+            self.rows = torch.ops.psdemo.wait(self.ticket)
+            self.ticket = None
+        return self.rows
 
 
 @dataclass
 class Prepared:
-    """A batch with what is known about its embeddings: the rows, or the ticket of their read."""
+    """A batch with what is known about its embeddings."""
 
     batch: clicks.Batch
     keys: torch.Tensor  # each key once
     inverse: torch.Tensor  # which of `keys` each feature uses
-    ticket: int | None = None
+    read: SharedRead | None = None
+    rows_of_read: torch.Tensor | None = None  # which of the read's rows belong to `keys`
 
 
 class Trainer:
@@ -55,6 +62,8 @@ class Trainer:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=args.learning_rate)
         self.loss_function = torch.nn.BCEWithLogitsLoss()
         data = clicks.generate(args.dataset_size, args.tables, args.rows, seed=100 + args.rank)
+        if args.random_dataset:
+            data.labels = torch.randint(0, 2, (len(data),)).float()
         self.loader = BatchLoader(data, args.batch_size, seed=200 + args.rank)
         self.pending: deque[Prepared] = deque()  # submitted to ps-io, oldest first
         self.losses: list[float] = []
@@ -77,12 +86,19 @@ class Trainer:
         if not self.args.prefetch:
             prepared = self.prepare()
             return prepared, torch.ops.psdemo.emb_read(prepared.keys)
-        while len(self.pending) < self.args.prefetch_depth:
-            ahead = self.prepare()
-            ahead.ticket = torch.ops.psdemo.emb_read_async(ahead.keys)
-            self.pending.append(ahead)
+        while len(self.pending) <= (self.args.prefetch_depth - 1) * self.args.fuse_k:
+            self.submit_reads()
         prepared = self.pending.popleft()
-        return prepared, torch.ops.psdemo.wait(prepared.ticket)
+        return prepared, prepared.read.wait()[prepared.rows_of_read]
+
+    def submit_reads(self) -> None:
+        """Reads the rows of the next `fuse_k` batches with one request."""
+        group = [self.prepare() for _ in range(self.args.fuse_k)]
+        keys, positions = torch.unique(torch.cat([prepared.keys for prepared in group]), return_inverse=True)
+        read = SharedRead(keys)
+        for prepared, rows in zip(group, positions.split([len(prepared.keys) for prepared in group])):
+            prepared.read, prepared.rows_of_read = read, rows
+            self.pending.append(prepared)
 
     def send_gradients(self, keys: torch.Tensor, gradients: torch.Tensor) -> None:
         if self.args.prefetch:
@@ -96,7 +112,7 @@ class Trainer:
         that all of them stop after the same step."""
         parameters = list(self.model.parameters())
         flat = torch.cat([parameter.grad.reshape(-1) for parameter in parameters] + [torch.tensor([float(stop)])])
-        with perf_scope("Trainer.AllReduce.Total"):
+        with mark("Trainer.AllReduce.Total"):
             dist.all_reduce(flat)
         offset = 0
         for parameter in parameters:
@@ -108,17 +124,20 @@ class Trainer:
 
     def train_step(self, stop: bool) -> bool:
         """One step; returns whether it was the last."""
-        prepared, rows = self.next_with_rows()
+        with mark("Trainer.NextRows.Total"):
+            prepared, rows = self.next_with_rows()
         rows.requires_grad_()
         embeddings = rows[prepared.inverse].view(-1, self.args.tables, self.args.dim)
         self.optimizer.zero_grad()
         loss = self.loss_function(self.model(prepared.batch.dense, embeddings), prepared.batch.labels)
-        loss.backward()
+        with mark("Trainer.Backward.Total"):
+            loss.backward()
         self.misbehave()
         if self.args.world_size > 1:
             stop = self.all_reduce(stop)
         self.optimizer.step()
-        self.send_gradients(prepared.keys, rows.grad)
+        with mark("Trainer.SendGradients.Total"):
+            self.send_gradients(prepared.keys, rows.grad)
         self.losses.append(loss.item())
         return stop
 
@@ -139,7 +158,7 @@ class Trainer:
             self.step += 1
             elapsed = time.monotonic() - start
             stop = self.stop_requested or self.step == self.args.steps or 0 < self.args.duration <= elapsed
-            with perf_scope("Trainer.Step.Total"):
+            with mark("Trainer.Step.Total"):
                 last = self.train_step(stop)
             if self.step == READY_AFTER_STEPS:
                 print("TRAINER ready", f"rank={self.args.rank}", f"pid={os.getpid()}", flush=True)
@@ -149,7 +168,7 @@ class Trainer:
 
 
 def slow_step(milliseconds: int) -> None:
-    with perf_scope("Fault.SlowRank.Sleep"):
+    with mark("Fault.SlowRank.Sleep"):
         time.sleep(milliseconds / 1000)
 
 
@@ -185,11 +204,16 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--embedding-learning-rate", type=float, default=4.0)
     parser.add_argument("--prefetch", action="store_true", help="RPCs on the thread ps-io")
     parser.add_argument("--prefetch-depth", type=int, default=2, help="reads in flight")
+    parser.add_argument("--fuse-k", type=int, default=1, help="batches whose reads share one request")
+    parser.add_argument("--random-dataset", action="store_true", help="labels are coin flips: nothing can be learnt")
+    parser.add_argument("--trace-file", type=Path, help="write the steps as a trace (Trace Event Format)")
     parser.add_argument("--fault", action="append", default=[], help="a fault of the trainer, name[:k=v,...]")
     parser.add_argument("--op-fault", action="append", default=[], help="a fault of the op, name[:k=v,...]")
     args = parser.parse_args(arguments)
-    if args.prefetch_depth < 1:
-        parser.error("--prefetch-depth must be at least 1")
+    if args.prefetch_depth < 1 or args.fuse_k < 1:
+        parser.error("--prefetch-depth and --fuse-k must be at least 1")
+    if args.trace_file and not os.access(args.trace_file.resolve().parent, os.W_OK):
+        parser.error(f"--trace-file: cannot write to {args.trace_file.resolve().parent}")
     return args
 
 
@@ -217,8 +241,12 @@ def main(arguments: list[str]) -> int:
             trainer.write_initial_rows()
         if args.world_size > 1:
             dist.barrier()
+        if args.trace_file:
+            start_trace()
         seconds = trainer.train()
-    except (RuntimeError, ValueError) as error:
+        if args.trace_file:
+            write_trace(args.trace_file)
+    except (RuntimeError, ValueError, OSError) as error:
         print(f"error: trainer rank {args.rank}: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
         return 1
     finally:
