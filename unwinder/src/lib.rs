@@ -23,6 +23,7 @@ mod memory;
 mod module;
 mod raw_frame;
 
+pub mod merge;
 pub mod native;
 pub mod python;
 pub mod symbolize;
