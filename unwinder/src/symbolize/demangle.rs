@@ -17,7 +17,8 @@ const MAX_MANGLED_BYTES: usize = 32 << 10;
 /// Longer names are cut. Substitutions let a mangled name of a few bytes stand for exponentially many.
 const MAX_DEMANGLED_BYTES: usize = 16 << 10;
 
-/// Nesting that parser and printer follow; each level costs them about a kilobyte of our stack.
+/// Nesting that parser and printer follow, each level on our own stack; somewhat above the parser's default of
+/// 96, for the sake of expression templates.
 const RECURSION_LIMIT: u32 = 160;
 
 /// What stands at the end of a name that was cut.
@@ -260,6 +261,24 @@ mod tests {
         assert!(demangle(&doubling).len() <= MAX_DEMANGLED_BYTES + CUT.len());
         let long = "x".repeat(1 << 20);
         assert_eq!(demangle(&long).len(), MAX_DEMANGLED_BYTES + CUT.len());
+    }
+
+    /// A thread's stack has at least 2 MiB unless its maker says otherwise.
+    #[test]
+    fn deep_nesting_fits_a_quarter_of_a_threads_stack() {
+        let deep = || {
+            for shape in
+                ["P", "PF", "1AI", "1AILi1E1BI", "Z1f", "N1AI", "DpT_", "DTsz", "XadL_Z1f", "M1A", "UlT_E"]
+            {
+                demangle(&format!("_Z1fI{}", shape.repeat(2000)));
+                demangle(&format!("_Z1f{}i", shape.repeat(2000)));
+                for depth in [20, 40, 60, 80, 100, 120, 140, 160] {
+                    demangle(&format!("_Z1f{}i{}", shape.repeat(depth), "E".repeat(depth)));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(deep);
+        thread.expect("a thread").join().expect("no panic");
     }
 
     fn base36(number: usize) -> String {
