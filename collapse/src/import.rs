@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::{
-    Frame, FrameKind, Process, ProcessId, Profile, RunState, Sample, Thread, ThreadId, ThreadTotals,
+    Frame, FrameId, FrameKind, Process, ProcessId, Profile, RunState, Sample, StackId, Thread, ThreadId,
+    ThreadTotals,
 };
 
 /// The times of a file add up to more than 2^64 ns.
@@ -70,33 +71,54 @@ impl Importer {
         self.append(thread, weight_ns).map(|_| ())
     }
 
+    /// The frame, new or known.
+    pub fn frame(&mut self, frame: Frame) -> FrameId {
+        self.profile.frames.intern(frame)
+    }
+
+    /// The stack in which the last frame of `caller` calls `frame`.
+    pub fn call(&mut self, caller: StackId, frame: FrameId) -> StackId {
+        self.profile.stacks.push(caller, frame)
+    }
+
     /// Adds a stack, root first; its first frames say whose it is.
     pub fn add(&mut self, mut frames: Vec<Frame>, weight_ns: u64, observations: u32) -> Result<(), TooLong> {
         let mut rest = frames.drain(..).peekable();
         let process = rest.next_if(|frame| process_of(frame).is_some()).and_then(|frame| process_of(&frame));
         let thread = rest.next_if(|frame| thread_of(frame).is_some()).and_then(|frame| thread_of(&frame));
-        let rest: Vec<Frame> = rest.collect();
+        let mut stack = StackId::EMPTY;
+        for frame in rest {
+            let frame = self.frame(frame);
+            stack = self.call(stack, frame);
+        }
         let (tid, name) = thread.unwrap_or_default();
         let thread = self.thread(process.unwrap_or_default(), tid, name);
-        self.add_to(thread, rest, weight_ns, observations)
+        self.add_to(thread, stack, weight_ns, observations)
     }
 
-    /// Adds a stack, root first, to the end of a thread.
+    /// Adds time in a stack to the end of a thread.
     pub fn add_to(
         &mut self,
         thread: ThreadId,
-        mut frames: Vec<Frame>,
+        stack: StackId,
         weight_ns: u64,
         observations: u32,
     ) -> Result<(), TooLong> {
         let at_ns = self.append(thread, weight_ns)?;
-        let state_frame = frames.pop_if(|frame| frame.kind == FrameKind::State);
-        let state =
-            state_frame.and_then(|frame| RunState::from_frame_name(&frame.name)).unwrap_or(RunState::Running);
-        let Profile { frames: known, stacks, samples, .. } = &mut self.profile;
-        let stack = stacks.intern(frames.into_iter().map(|frame| known.intern(frame)));
-        samples.push(Sample { thread, at_ns, weight_ns, observations, state, stack, holds_gil: false });
+        let (stack, state) = self.split_state(stack);
+        let sample = Sample { thread, at_ns, weight_ns, observations, state, stack, holds_gil: false };
+        self.profile.samples.push(sample);
         Ok(())
+    }
+
+    /// The stack without the state frame at its leaf, and that state.
+    fn split_state(&self, stack: StackId) -> (StackId, RunState) {
+        let state = self.profile.stacks.last(stack).and_then(|(caller, leaf)| {
+            let frame = self.profile.frames.get(leaf);
+            let state = RunState::from_frame_name(&frame.name).filter(|_| frame.kind == FrameKind::State)?;
+            Some((caller, state))
+        });
+        state.unwrap_or((stack, RunState::Running))
     }
 
     /// Moves a thread's end by `weight_ns` and gives the old one.

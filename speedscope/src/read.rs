@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use serde_json::Number;
-use stackclock_collapse::{self as collapse, Importer, ThreadId, TooLong};
+use stackclock_collapse::{self as collapse, FrameId, Importer, StackId, ThreadId, TooLong};
 use thiserror::Error;
 
 use crate::format::{Event, EventKind, EventedProfile, File, Frame, Profile, SampledProfile, ValueUnit};
@@ -74,8 +74,9 @@ pub fn read(input: impl BufRead, sample_interval_ns: u64) -> Result<collapse::Pr
         serde_json::error::Category::Io => ReadError::Io(error.into()),
         _ => ReadError::Format(error),
     })?;
-    let frames: Vec<collapse::Frame> = file.shared.frames.into_iter().map(to_frame).collect();
     let mut importer = Importer::default();
+    let frames: Vec<FrameId> =
+        file.shared.frames.into_iter().map(|frame| importer.frame(to_frame(frame))).collect();
     for profile in file.profiles {
         let (name, unit) = match &profile {
             Profile::Sampled(sampled) => (sampled.name.clone(), sampled.unit),
@@ -135,7 +136,8 @@ struct ThreadReader<'r> {
     importer: &'r mut Importer,
     thread: ThreadId,
     clock: ValueClock,
-    frames: &'r [collapse::Frame],
+    /// The file's shared frames.
+    frames: &'r [FrameId],
 }
 
 impl ThreadReader<'_> {
@@ -146,7 +148,11 @@ impl ThreadReader<'_> {
         }
         self.importer.start(self.thread, self.clock.ns(&profile.start_value)?);
         for (stack, weight) in profile.samples.iter().zip(&profile.weights) {
-            self.add(stack, self.clock.ns(weight)?)?;
+            let mut called = StackId::EMPTY;
+            for &frame in stack {
+                called = self.call(called, frame)?;
+            }
+            self.add(called, self.clock.ns(weight)?)?;
         }
         Ok(())
     }
@@ -154,37 +160,43 @@ impl ThreadReader<'_> {
     fn read_evented(&mut self, profile: EventedProfile) -> Result<(), ReadError> {
         let mut now_ns = self.clock.ns(&profile.start_value)?;
         self.importer.start(self.thread, now_ns);
-        let mut open: Vec<usize> = Vec::new();
+        // The open frames as places in the file, each with the stack that it is the leaf of.
+        let mut open: Vec<(usize, StackId)> = Vec::new();
+        let innermost = |open: &[(usize, StackId)]| open.last().map_or(StackId::EMPTY, |(_, stack)| *stack);
         for (event, &Event { kind, ref at, frame }) in profile.events.iter().enumerate() {
             let out_of_order = || ReadError::EventOrder { profile: profile.name.clone(), event };
             let at_ns = self.clock.ns(at)?;
-            self.add(&open, at_ns.checked_sub(now_ns).ok_or_else(out_of_order)?)?;
+            self.add(innermost(&open), at_ns.checked_sub(now_ns).ok_or_else(out_of_order)?)?;
             now_ns = at_ns;
             match kind {
-                EventKind::Open => open.push(frame),
+                EventKind::Open => open.push((frame, self.call(innermost(&open), frame)?)),
                 EventKind::Close => {
-                    open.pop_if(|innermost| *innermost == frame).ok_or_else(out_of_order)?;
+                    open.pop_if(|(opened, _)| *opened == frame).ok_or_else(out_of_order)?;
                 }
             }
         }
         let end_ns = self.clock.ns(&profile.end_value)?;
-        self.add(&open, end_ns.saturating_sub(now_ns))
+        self.add(innermost(&open), end_ns.saturating_sub(now_ns))
+    }
+
+    /// The stack in which `caller` calls the frame at this place in the file.
+    fn call(&mut self, caller: StackId, frame: usize) -> Result<StackId, ReadError> {
+        let known = self.frames.get(frame).ok_or_else(|| ReadError::NoSuchFrame {
+            profile: self.clock.name.clone(),
+            frame,
+            frames: self.frames.len(),
+        })?;
+        Ok(self.importer.call(caller, *known))
     }
 
     /// Adds a stretch of time with this stack; an empty one is a gap.
-    fn add(&mut self, stack: &[usize], weight_ns: u64) -> Result<(), ReadError> {
+    fn add(&mut self, stack: StackId, weight_ns: u64) -> Result<(), ReadError> {
         if weight_ns == 0 {
             return Ok(());
         }
-        if stack.is_empty() {
+        if stack == StackId::EMPTY {
             return Ok(self.importer.add_gap(self.thread, weight_ns)?);
         }
-        let lookup = |&frame: &usize| {
-            let (profile, frames) = (&self.clock.name, self.frames.len());
-            let missing = || ReadError::NoSuchFrame { profile: profile.clone(), frame, frames };
-            self.frames.get(frame).cloned().ok_or_else(missing)
-        };
-        let frames = stack.iter().map(lookup).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.importer.add_to(self.thread, frames, weight_ns, 1)?)
+        Ok(self.importer.add_to(self.thread, stack, weight_ns, 1)?)
     }
 }

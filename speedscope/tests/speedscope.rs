@@ -198,3 +198,40 @@ fn files_that_break_the_rules_are_refused_with_the_reason() {
     let backwards = json!([event("O", 1), event("C", 0)]);
     assert!(matches!(error(&evented(backwards)), ReadError::EventOrder { event: 1, .. }));
 }
+
+#[test]
+fn damaged_files_are_errors_or_profiles_never_panics() {
+    let profile = example::profile();
+    let original = written(&profile, &wall()).into_bytes();
+    let mut random = 7_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    let mut read_well = 0;
+    for _ in 0..3000 {
+        let mut damaged = original.clone();
+        for _ in 0..1 + next(3) {
+            let at = next(damaged.len());
+            damaged[at] = b"0123456789-eE.,[]{}\":aOC"[next(24)];
+        }
+        if let Ok(again) = read(damaged.as_slice(), INTERVAL_NS) {
+            read_well += 1;
+            View::new(&again, &wall()).rows();
+        }
+    }
+    assert!(read_well > 100, "the damage is too great to reach the reader: {read_well}");
+}
+
+#[test]
+fn deep_evented_profiles_take_time_in_proportion_to_their_length() {
+    // With a copy of the open stack for every event this would be 4 * 10^10 steps.
+    const DEPTH: usize = 200_000;
+    let event = |kind: &str, at: usize| json!({"type": kind, "frame": 0, "at": at});
+    let opens = (0..DEPTH).map(|at| event("O", at));
+    let closes = (0..DEPTH).map(|at| event("C", DEPTH + at));
+    let file = json!({"shared": {"frames": [{"name": "f"}]}, "profiles": [{"type": "evented", "name": "x",
+        "unit": "nanoseconds", "startValue": 0, "endValue": 2 * DEPTH, "events": opens.chain(closes).collect::<Vec<_>>()}]});
+    let profile = read(file.to_string().as_bytes(), INTERVAL_NS).unwrap();
+    assert_eq!(profile.samples.len(), 2 * DEPTH - 1);
+}
