@@ -127,6 +127,13 @@ class Cluster:
     def report_path(self, name: str) -> Path:
         return Path(self.args.perf_report_path) if self.args.perf_report_path else self.run_dir / f"{name}.perf"
 
+    def check_alive(self) -> None:
+        """Raises DemoError if a process has ended before it was told to."""
+        for _, _, child in self.processes():
+            code = child.wait(0)
+            if code is not None:
+                raise DemoError(f"{child.name} ended with code {code} before the end of the run\n{child.tail()}")
+
     def stop(self) -> dict[str, int]:
         codes = stop_all(self.trainers)  # first, while their servers still answer
         if self.servers is not None:
@@ -219,6 +226,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"manifest: {path}", flush=True)
         if args.command:
             code = run_command(args.command, cluster, path)
+            cluster.check_alive()
         else:
             wait_for_trainers(cluster)
     finally:

@@ -112,8 +112,8 @@ class Child:
         return code
 
     def _read(self) -> None:
-        with open(self.log, "w") as log:
-            for line in self.process.stdout:
+        with open(self.log, "w") as log, self.process.stdout as output:
+            for line in output:
                 log.write(line)
                 log.flush()
                 with self._changed:
