@@ -15,6 +15,11 @@ impl Memory for StackBytes {
     fn read(&self, address: Avma, into: &mut [u8]) -> Result<(), MemoryError> {
         SliceMemory { start: self.start, bytes: &self.bytes }.read(address, into)
     }
+
+    #[inline]
+    fn read_u64(&self, address: Avma) -> Result<u64, MemoryError> {
+        SliceMemory { start: self.start, bytes: &self.bytes }.read_u64(address)
+    }
 }
 
 /// Registers and stack bytes of one thread, taken at one instant: while it was stopped, while it slept (and

@@ -74,4 +74,14 @@ impl Memory for SliceMemory<'_> {
         into.copy_from_slice(self.bytes.get(from..to).ok_or(error)?);
         Ok(())
     }
+
+    // Most of what an unwind does; the general way costs twice as much.
+    #[inline]
+    fn read_u64(&self, address: Avma) -> Result<u64, MemoryError> {
+        let from = address.0.wrapping_sub(self.start.0) as usize;
+        match self.bytes.get(from..).and_then(|rest| rest.first_chunk()) {
+            Some(word) => Ok(u64::from_le_bytes(*word)),
+            None => Err(MemoryError { address: address.0, length: 8 }),
+        }
+    }
 }

@@ -8,19 +8,16 @@ use crate::{Avma, ModuleId, Svma};
 const ENTRIES: usize = 2048;
 const SHIFT: u32 = u64::BITS - ENTRIES.trailing_zeros();
 
-/// `module` of an entry in anonymous code, and of one in no mapping.
-const ANONYMOUS: u32 = u32::MAX;
-const UNMAPPED: u32 = u32::MAX - 1;
 /// `function_offset` of an entry without a function.
 const NO_FUNCTION: u32 = u32::MAX;
 
-/// What is known of a program counter, packed to half a cache line.
+/// What is known of a program counter in a module, packed to half a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     lookup: Avma,
     svma: Svma,
     rule: FrameRule,
-    module: u32,
+    module: ModuleId,
     function_offset: u32,
 }
 
@@ -31,7 +28,7 @@ const EMPTY: Entry = Entry {
     lookup: Avma(u64::MAX),
     svma: Svma(0),
     rule: FrameRule::Uncovered,
-    module: UNMAPPED,
+    module: ModuleId(u32::MAX),
     function_offset: NO_FUNCTION,
 };
 
@@ -47,12 +44,12 @@ pub(super) struct Resolved {
 #[derive(Clone, Debug)]
 pub(super) struct PcCache {
     generation: u64,
-    entries: Box<[Entry]>,
+    entries: Box<[Entry; ENTRIES]>,
 }
 
 impl PcCache {
     pub(super) fn new() -> Self {
-        PcCache { generation: 0, entries: vec![EMPTY; ENTRIES].into_boxed_slice() }
+        PcCache { generation: 0, entries: Box::new([EMPTY; ENTRIES]) }
     }
 
     /// Forgets everything if it was learned in another address space.
@@ -69,22 +66,15 @@ impl PcCache {
         if entry.lookup != lookup {
             return None;
         }
-        let place = match entry.module {
-            ANONYMOUS => CodePlace::Anonymous,
-            UNMAPPED => CodePlace::Unmapped,
-            module => CodePlace::Module { module: ModuleId(module), svma: entry.svma },
-        };
+        let place = CodePlace::Module { module: entry.module, svma: entry.svma };
         let function_start = (entry.function_offset != NO_FUNCTION)
             .then(|| Svma(entry.svma.0.wrapping_sub(entry.function_offset.into())));
         Some(Resolved { rule: entry.rule, place, function_start })
     }
 
-    pub(super) fn put(&mut self, lookup: Avma, resolved: Resolved) {
-        let (module, svma) = match resolved.place {
-            CodePlace::Anonymous => (ANONYMOUS, Svma(lookup.0)),
-            CodePlace::Unmapped => (UNMAPPED, Svma(lookup.0)),
-            CodePlace::Module { module, svma } => (module.0, svma),
-        };
+    /// Remembers code in modules; what lies elsewhere is rare, and quickly found.
+    pub(super) fn put(&mut self, lookup: Avma, resolved: &Resolved) {
+        let CodePlace::Module { module, svma } = resolved.place else { return };
         let offset = resolved.function_start.map(|start| svma.0.wrapping_sub(start.0));
         let function_offset = offset.and_then(|offset| u32::try_from(offset).ok()).unwrap_or(NO_FUNCTION);
         if let Some(entry) = self.entries.get_mut(slot(lookup)) {

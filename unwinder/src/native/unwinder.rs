@@ -1,5 +1,7 @@
 //! The walk from a thread's registers to its outermost frame.
 
+use std::num::NonZeroI16;
+
 use rustc_hash::FxHashMap;
 
 use super::pc_cache::{PcCache, Resolved};
@@ -84,32 +86,38 @@ impl Unwinder {
         out: &mut NativeStack,
     ) {
         self.enter(space);
-        out.frames.clear();
+        let frames = &mut out.frames;
+        frames.clear();
         let walk = Walk { space, registers, memory };
         let mut at = Position::start(start, registers);
         out.end = loop {
             let resolved = self.resolve(space, at.address);
-            let step = self.step(&walk, &at, &resolved, &out.frames);
-            let cfa = step.map_or(at.sp, |step| step.cfa);
-            out.frames.push(NativeFrame {
-                address: at.address,
-                sp: at.sp,
-                cfa,
-                place: resolved.place,
-                function_start: resolved.function_start,
-                found_by: at.found_by,
-            });
-            match step {
-                Err(end) => break end,
-                Ok(_) if out.frames.len() >= MAX_FRAMES => break Truncation::TooDeep.into(),
-                Ok(step) => at = step.caller,
+            if let Some((cfa, return_address, bp)) = plain_step(memory, &at, &resolved)
+                && frames.len() < MAX_FRAMES
+            {
+                frames.push(at.frame(&resolved, cfa));
+                at.address = FrameAddress::ReturnAddress(return_address);
+                at.sp = cfa;
+                at.bp = bp;
+                at.found_by = FoundBy::Cfi;
+                continue;
+            }
+            match self.step(&walk, &{ at }, &{ resolved }, frames) {
+                Ok(step) if frames.len() < MAX_FRAMES => {
+                    frames.push(at.frame(&resolved, step.cfa));
+                    at = step.caller;
+                }
+                step => {
+                    frames.push(at.frame(&resolved, at.sp));
+                    break step.err().unwrap_or(Truncation::TooDeep.into());
+                }
             }
         };
     }
 
     /// Learns from a stopped thread, whose registers are all known, how far rbp lies above sp in the first frame
     /// that needs rbp: so that the next thread that blocks there can be unwound without being stopped. Returns
-    /// whether there was something to learn.
+    /// whether there was something to learn. `scratch` is overwritten.
     pub fn learn_frame_depth<M: Memory>(
         &mut self,
         space: &AddressSpace,
@@ -117,29 +125,22 @@ impl Unwinder {
         memory: &M,
         scratch: &mut NativeStack,
     ) -> bool {
-        self.enter(space);
-        scratch.frames.clear();
-        let walk = Walk { space, registers, memory };
-        let mut at = Position::start(FrameAddress::InstructionPointer(registers.ip), registers);
-        while let Some(bp) = at.bp.filter(|_| scratch.frames.len() < MAX_FRAMES) {
-            let resolved = self.resolve(space, at.address);
-            if resolved.rule.needs_bp() {
-                let Some((Some(module), svma)) = space.find(at.address.for_lookup()) else { return false };
-                module.learn_frame_depth(svma, bp.wrapping_sub(at.sp.0) as i64);
-                return true;
-            }
-            let Ok(step) = self.step(&walk, &at, &resolved, &scratch.frames) else { return false };
-            scratch.frames.push(NativeFrame {
-                address: at.address,
-                sp: at.sp,
-                cfa: step.cfa,
-                place: resolved.place,
-                function_start: resolved.function_start,
-                found_by: at.found_by,
-            });
-            at = step.caller;
-        }
-        false
+        let mut without_bp = *registers;
+        without_bp.set(Registers::RBP, None);
+        let start = FrameAddress::InstructionPointer(registers.ip);
+        self.unwind(space, start, &without_bp, memory, scratch);
+        // Where rbp is asked for and unknown, no frame below has saved it: it is still the thread's own.
+        let (StackEnd::Truncated(Truncation::UnknownRegister), Some(bp), Some(last)) =
+            (scratch.end, registers.get(Registers::RBP), scratch.frames.last())
+        else {
+            return false;
+        };
+        let needs_bp = self.resolve(space, last.address).rule.needs_bp();
+        let (true, Some((Some(module), svma))) = (needs_bp, space.find(last.address.for_lookup())) else {
+            return false;
+        };
+        module.learn_frame_depth(svma, bp.wrapping_sub(last.sp.0) as i64);
+        true
     }
 
     fn enter(&mut self, space: &AddressSpace) {
@@ -154,11 +155,13 @@ impl Unwinder {
             return resolved;
         }
         let resolved = resolve_in(space, address);
-        self.cache.put(lookup, resolved);
+        self.cache.put(lookup, &resolved);
         resolved
     }
 
-    #[inline]
+    /// Any step. Rare next to [`plain_step`], which is tried first.
+    #[cold]
+    #[inline(never)]
     fn step<M: Memory>(
         &mut self,
         walk: &Walk<'_, M>,
@@ -166,33 +169,29 @@ impl Unwinder {
         resolved: &Resolved,
         below: &[NativeFrame],
     ) -> Result<Step, StackEnd> {
+        let saved = |cfa: Avma, saved_bp: Option<NonZeroI16>| match saved_bp {
+            Some(offset) => walk.memory.read_u64(cfa.offset(offset.get().into())).map(Some),
+            None => Ok(at.bp),
+        };
         match resolved.rule {
             FrameRule::Sp { saved_bp, cfa_offset } => {
                 let cfa = at.sp.offset(cfa_offset.into());
-                let bp = match saved_bp {
-                    Some(offset) => Some(walk.memory.read_u64(cfa.offset(offset.get().into()))?),
-                    None => at.bp,
-                };
-                at.returns(walk, cfa, bp)
+                at.returns(walk.memory, cfa, saved(cfa, saved_bp)?)
             }
             FrameRule::Bp { saved_bp, cfa_offset } => {
                 let Some(bp) = at.bp else { return self.step_with_computed_bp(walk, at, resolved, below) };
                 let cfa = Avma(bp).offset(cfa_offset.into());
-                let bp = match saved_bp {
-                    Some(offset) => walk.memory.read_u64(cfa.offset(offset.get().into()))?,
-                    None => bp,
-                };
-                at.returns(walk, cfa, Some(bp))
+                at.returns(walk.memory, cfa, saved(cfa, saved_bp)?)
             }
             FrameRule::BpDeref { saved_bp, cfa_slot } => {
                 let Some(bp) = at.bp else { return self.step_with_computed_bp(walk, at, resolved, below) };
                 let cfa = Avma(walk.memory.read_u64(Avma(bp).offset(cfa_slot.into()))?);
                 let bp = walk.memory.read_u64(Avma(bp).offset(saved_bp.into()))?;
-                at.returns(walk, cfa, Some(bp))
+                at.returns(walk.memory, cfa, Some(bp))
             }
             FrameRule::Plt { pushed_at } => {
                 let pushed = if at.address.avma().0 & 15 >= pushed_at.into() { 8 } else { 0 };
-                at.returns(walk, at.sp.offset(8 + pushed), at.bp)
+                at.returns(walk.memory, at.sp.offset(8 + pushed), at.bp)
             }
             FrameRule::Signal => signal_step(walk, at),
             FrameRule::End => Err(StackEnd::Root),
@@ -215,6 +214,7 @@ impl Unwinder {
 
     /// A step whose rule needs an rbp that is not known.
     #[cold]
+    #[inline(never)]
     fn step_with_computed_bp<M: Memory>(
         &mut self,
         walk: &Walk<'_, M>,
@@ -238,20 +238,48 @@ impl Position {
         Position { address, sp: registers.sp, bp: registers.get(Registers::RBP), found_by: FoundBy::Start }
     }
 
-    /// The caller, when the return address is right below the CFA.
     #[inline]
-    fn returns<M: Memory>(&self, walk: &Walk<'_, M>, cfa: Avma, bp: Option<u64>) -> Result<Step, StackEnd> {
+    fn frame(self, resolved: &Resolved, cfa: Avma) -> NativeFrame {
+        NativeFrame {
+            address: self.address,
+            sp: self.sp,
+            cfa,
+            place: resolved.place,
+            function_start: resolved.function_start,
+            found_by: self.found_by,
+        }
+    }
+
+    /// The caller, when the return address is right below the CFA.
+    fn returns<M: Memory>(self, memory: &M, cfa: Avma, bp: Option<u64>) -> Result<Step, StackEnd> {
         if cfa <= self.sp {
             return Err(Truncation::DidNotAdvance.into());
         }
-        let address = FrameAddress::ReturnAddress(Avma(walk.memory.read_u64(cfa.offset(-8))?));
+        let address = FrameAddress::ReturnAddress(Avma(memory.read_u64(cfa.offset(-8))?));
         end_at_null(Step { cfa, caller: Position { address, sp: cfa, bp, found_by: FoundBy::Cfi } })
     }
 }
 
+/// CFA, return address and rbp of the caller, by one of the two rules that nearly all code has; `None` if the rule
+/// is another one, or if anything is out of the ordinary. Kept apart from [`Unwinder::step`], and its results in
+/// registers, because all of the time is spent here.
+#[inline(always)]
+fn plain_step<M: Memory>(memory: &M, at: &Position, resolved: &Resolved) -> Option<(Avma, Avma, Option<u64>)> {
+    let (cfa, saved_bp) = match (resolved.rule, at.bp) {
+        (FrameRule::Sp { saved_bp, cfa_offset }, _) => (at.sp.offset(cfa_offset.into()), saved_bp),
+        (FrameRule::Bp { saved_bp, cfa_offset }, Some(bp)) => (Avma(bp).offset(cfa_offset.into()), saved_bp),
+        _ => return None,
+    };
+    let bp = match saved_bp {
+        Some(offset) => Some(memory.read_u64(cfa.offset(offset.get().into())).ok()?),
+        None => at.bp,
+    };
+    let return_address = memory.read_u64(cfa.offset(-8)).ok()?;
+    (cfa > at.sp && return_address != 0).then_some((cfa, Avma(return_address), bp))
+}
+
 /// Nobody is called from address zero: hand-written thread starts put it where a caller would be (psABI 3.4.1
 /// marks the deepest frame so, by rbp).
-#[inline]
 fn end_at_null(step: Step) -> Result<Step, StackEnd> {
     match step.caller.address.avma() {
         Avma(0) => Err(StackEnd::Root),
@@ -261,6 +289,7 @@ fn end_at_null(step: Step) -> Result<Step, StackEnd> {
 
 /// A step by a rule that only gimli can evaluate.
 #[cold]
+#[inline(never)]
 fn general_step<M: Memory>(
     walk: &Walk<'_, M>,
     at: &Position,
@@ -293,6 +322,7 @@ fn general_step<M: Memory>(
 /// The interrupted code, which may well be on another stack (`sigaltstack`), above or below: so nothing is asked of
 /// its sp. That a walk ends all the same is for [`MAX_FRAMES`] to see to.
 #[cold]
+#[inline(never)]
 fn signal_step<M: Memory>(walk: &Walk<'_, M>, at: &Position) -> Result<Step, StackEnd> {
     let word = |register| {
         let offset = signal_frame::offset_of(register).ok_or(Truncation::BadUnwindInfo)?;
@@ -309,6 +339,7 @@ fn signal_step<M: Memory>(walk: &Walk<'_, M>, at: &Position) -> Result<Step, Sta
 
 /// Code of no file keeps a frame pointer, or cannot be walked.
 #[cold]
+#[inline(never)]
 fn frame_pointer_step<M: Memory>(walk: &Walk<'_, M>, at: &Position) -> Result<Step, StackEnd> {
     let bp = Avma(at.bp.ok_or(Truncation::UnknownRegister)?);
     if bp < at.sp || !bp.0.is_multiple_of(8) {
@@ -340,6 +371,7 @@ fn computed_bp(space: &AddressSpace, at: &Position, resolved: &Resolved) -> Opti
 
 /// What the tables say about an address that is not in the cache.
 #[cold]
+#[inline(never)]
 fn resolve_in(space: &AddressSpace, address: FrameAddress) -> Resolved {
     let unknown = |place| Resolved { rule: FrameRule::Uncovered, place, function_start: None };
     let (module, svma) = match space.find(address.for_lookup()) {

@@ -3,6 +3,9 @@
 // Each test binary uses its part of this.
 #![allow(dead_code)]
 
+pub mod captures;
+pub mod framehop;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt};
