@@ -16,7 +16,7 @@ use support::framehop::Framehop;
 use support::{Target, compile};
 
 /// Threads copied from each process, at moments some milliseconds apart.
-const CAPTURES: usize = 24;
+const CAPTURES: usize = 100;
 /// Measurements of which the best is reported.
 const ROUNDS: usize = 200;
 /// Length of one measurement, at least.
@@ -78,7 +78,12 @@ impl Workload {
     }
 }
 
-fn unwind(unwinder: &mut Unwinder, space: &AddressSpace, capture: &Capture, stack: &mut NativeStack) -> usize {
+fn unwind(
+    unwinder: &mut Unwinder,
+    space: &AddressSpace,
+    capture: &Capture,
+    stack: &mut NativeStack,
+) -> usize {
     let start = FrameAddress::InstructionPointer(capture.registers.ip);
     unwinder.unwind(space, start, &capture.registers, &capture.stack, stack);
     stack.frames.len()
@@ -132,7 +137,10 @@ fn main() {
     ];
     let builds = table_builds(&workloads);
     let results: Vec<Value> = workloads.iter().map(Workload::measure).collect();
-    println!("{:<18} {:>7} {:>8} {:>14} {:>14}", "workload", "depth", "roots", "stackclock ns", "framehop ns");
+    println!(
+        "{:<18} {:>7} {:>8} {:>14} {:>14}",
+        "workload", "depth", "roots", "stackclock ns", "framehop ns"
+    );
     for result in &results {
         let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
         println!(
@@ -145,7 +153,11 @@ fn main() {
         );
     }
     for build in &builds {
-        println!("table of {:<40} {:>7.2} ms", build["module"].as_str().unwrap_or_default(), build["build_ms"].as_f64().unwrap_or(0.0));
+        println!(
+            "table of {:<40} {:>7.2} ms",
+            build["module"].as_str().unwrap_or_default(),
+            build["build_ms"].as_f64().unwrap_or(0.0)
+        );
     }
     println!("{}", json!({ "unwind": results, "tables": builds }));
 }

@@ -82,3 +82,19 @@ fn a_blocked_thread_has_the_same_chain_from_pc_and_sp_alone() {
         assert_chain(&stack, &starts, &expected_chain(&target), &format!("{flags:?}"));
     }
 }
+
+#[test]
+fn a_running_thread_reaches_its_root_from_wherever_it_is_stopped() {
+    let program = compile("spin.cc", &["-O2"]);
+    let target = Target::start(&mut Command::new(&program.path));
+    let store = ModuleStore::new();
+    let (space, _) = support::captures::modules(&target, &store);
+    let mut unwinder = Unwinder::new();
+    let mut stack = NativeStack::default();
+    for _ in 0..300 {
+        let capture = support::captures::capture(&target, target.pid(), 1 << 20);
+        let start = FrameAddress::InstructionPointer(capture.registers.ip);
+        unwinder.unwind(&space, start, &capture.registers, &capture.stack, &mut stack);
+        assert_eq!(stack.end, StackEnd::Root, "{:?} {stack:#?}", capture.registers);
+    }
+}

@@ -169,9 +169,14 @@ impl Unwinder {
         resolved: &Resolved,
         below: &[NativeFrame],
     ) -> Result<Step, StackEnd> {
-        let saved = |cfa: Avma, saved_bp: Option<NonZeroI16>| match saved_bp {
-            Some(offset) => walk.memory.read_u64(cfa.offset(offset.get().into())).map(Some),
-            None => Ok(at.bp),
+        let saved = |cfa: Avma, saved_bp: Option<NonZeroI16>| {
+            let Some(offset) = saved_bp else { return Ok(at.bp) };
+            let slot = cfa.offset(offset.get().into());
+            match walk.memory.read_u64(slot) {
+                // In an epilogue the slot has been popped, and is where a copy may not reach: see `RED_ZONE_BYTES`.
+                Err(_) if slot < at.sp => Ok(None),
+                read => read.map(Some),
+            }
         };
         match resolved.rule {
             FrameRule::Sp { saved_bp, cfa_offset } => {
@@ -264,7 +269,11 @@ impl Position {
 /// is another one, or if anything is out of the ordinary. Kept apart from [`Unwinder::step`], and its results in
 /// registers, because all of the time is spent here.
 #[inline(always)]
-fn plain_step<M: Memory>(memory: &M, at: &Position, resolved: &Resolved) -> Option<(Avma, Avma, Option<u64>)> {
+fn plain_step<M: Memory>(
+    memory: &M,
+    at: &Position,
+    resolved: &Resolved,
+) -> Option<(Avma, Avma, Option<u64>)> {
     let (cfa, saved_bp) = match (resolved.rule, at.bp) {
         (FrameRule::Sp { saved_bp, cfa_offset }, _) => (at.sp.offset(cfa_offset.into()), saved_bp),
         (FrameRule::Bp { saved_bp, cfa_offset }, Some(bp)) => (Avma(bp).offset(cfa_offset.into()), saved_bp),

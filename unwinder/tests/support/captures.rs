@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use nix::unistd::Pid;
 use stackclock_unwinder::native::{AddressSpace, CodePlace, Module, ModuleStore};
-use stackclock_unwinder::{Avma, Capture, Memory, StackBytes};
+use stackclock_unwinder::{Avma, Capture, Memory, RED_ZONE_BYTES, StackBytes};
 
 use super::{Stopped, Target, maps};
 
-/// Copies the registers and at most `limit` bytes of the stack of a stopped thread.
+/// Copies the registers of a stopped thread and at most `limit` bytes of its stack, red zone included.
 pub fn capture(target: &Target, tid: Pid, limit: usize) -> Capture {
     let stopped = Stopped::new(tid);
     let registers = stopped.registers();
-    let sp = registers.sp.0;
+    let sp = registers.sp.0.saturating_sub(RED_ZONE_BYTES);
     let lines = maps(target.pid());
     let stack = lines.iter().find(|line| (line.start..line.end).contains(&sp)).expect("sp is in a mapping");
     let length = usize::try_from(stack.end - sp).expect("64 bit").min(limit);

@@ -33,7 +33,12 @@ impl Framehop {
                 ..Default::default()
             };
             let name = mapped.module.path().to_owned();
-            unwinder.add_module(::framehop::Module::new(name, mapped.start.0..mapped.end.0, mapped.bias, info));
+            unwinder.add_module(::framehop::Module::new(
+                name,
+                mapped.start.0..mapped.end.0,
+                mapped.bias,
+                info,
+            ));
         }
         Framehop { unwinder, cache: CacheX86_64::new() }
     }
