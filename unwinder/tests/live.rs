@@ -4,7 +4,9 @@ mod support;
 
 use std::process::Command;
 
-use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd, Unwinder};
+use stackclock_unwinder::native::{
+    CodePlace, FoundBy, ModuleStore, NativeFrame, NativeStack, StackEnd, Unwinder,
+};
 use stackclock_unwinder::{Avma, FrameAddress, Memory, Registers};
 use support::{Stopped, Target, compile};
 
@@ -26,7 +28,7 @@ fn unwind(target: &Target, registers: &Registers, memory: &impl Memory) -> (Nati
     let start = FrameAddress::InstructionPointer(registers.ip);
     Unwinder::new().unwind(&space, start, registers, memory, &mut stack);
     let starts = function_starts(&stack, |address| match space.lookup(address) {
-        stackclock_unwinder::native::CodePlace::Module { svma, .. } => address.0.wrapping_sub(svma.0),
+        CodePlace::Module { svma, .. } => address.0.wrapping_sub(svma.0),
         _ => 0,
     });
     (stack, starts)
@@ -34,11 +36,9 @@ fn unwind(target: &Target, registers: &Registers, memory: &impl Memory) -> (Nati
 
 /// The chain that `chain.cc` announces must be a run of the stack.
 fn expected_chain(target: &Target) -> Vec<u64> {
-    let address =
-        |name| u64::from_str_radix(target.value(name).trim_start_matches("0x"), 16).expect("an address");
-    let mut chain = vec![address("leaf")];
-    chain.extend([address("deep")].repeat(7));
-    chain.extend(["with_alloca", "realigned", "many_arguments", "main"].map(address));
+    let mut chain = vec![target.address("leaf")];
+    chain.extend([target.address("deep")].repeat(7));
+    chain.extend(["with_alloca", "realigned", "many_arguments", "main"].map(|name| target.address(name)));
     chain
 }
 
@@ -65,7 +65,7 @@ fn a_stopped_thread_has_the_chain_that_the_program_announces() {
     for flags in BUILDS {
         let program = compile("chain.cc", flags);
         let target = Target::start(&mut Command::new(&program.path));
-        target.wait_until_blocked(target.pid());
+        target.wait_until_blocked_in_read(target.pid());
         let stopped = Stopped::new(target.pid());
         let (stack, starts) = unwind(&target, &stopped.registers(), &target.memory());
         assert_chain(&stack, &starts, &expected_chain(&target), &format!("{flags:?}"));
@@ -77,7 +77,7 @@ fn a_blocked_thread_has_the_same_chain_from_pc_and_sp_alone() {
     for flags in BUILDS {
         let program = compile("chain.cc", flags);
         let target = Target::start(&mut Command::new(&program.path));
-        let blocked = target.wait_until_blocked(target.pid());
+        let blocked = target.wait_until_blocked_in_read(target.pid());
         let (stack, starts) = unwind(&target, &blocked.registers, &target.memory());
         assert_chain(&stack, &starts, &expected_chain(&target), &format!("{flags:?}"));
     }
@@ -97,4 +97,63 @@ fn a_running_thread_reaches_its_root_from_wherever_it_is_stopped() {
         unwinder.unwind(&space, start, &capture.registers, &capture.stack, &mut stack);
         assert_eq!(stack.end, StackEnd::Root, "{:?} {stack:#?}", capture.registers);
     }
+}
+
+/// The announced functions, in this order, are a run of the stack once frames of no function are left out.
+fn assert_order(target: &Target, stack: &NativeStack, starts: &[u64], names: &[&str]) {
+    let expected: Vec<u64> = names.iter().map(|&name| target.address(name)).collect();
+    let places: Vec<_> = expected.iter().map(|start| starts.iter().position(|one| one == start)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{names:?} {expected:x?} at {places:?}\nin {starts:x?}\n{stack:#?}"
+    );
+    assert_eq!(stack.end, StackEnd::Root, "{stack:#?}");
+}
+
+#[test]
+fn a_signal_handler_shows_what_it_interrupted_whichever_stack_it_runs_on() {
+    for flags in [&["-O0"][..], &["-O2"]] {
+        let program = compile("signal.cc", flags);
+        for place in ["above", "below", "same"] {
+            let target = Target::start(Command::new(&program.path).arg(place));
+            let tid = nix::unistd::Pid::from_raw(target.value("tid").parse().expect("a number"));
+            let names = ["in_handler", "handler", "interrupted", "thread_main"];
+            let blocked = target.wait_until_blocked_in_read(tid);
+            let (stack, starts) = unwind(&target, &blocked.registers, &target.memory());
+            assert_order(&target, &stack, &starts, &names);
+            let stopped = Stopped::new(tid);
+            let (stack, starts) = unwind(&target, &stopped.registers(), &target.memory());
+            assert_order(&target, &stack, &starts, &names);
+            // What was interrupted executes that instruction next: nothing is to be subtracted from it.
+            let exact = |frame: &NativeFrame| matches!(frame.address, FrameAddress::InstructionPointer(_));
+            let exact: Vec<_> = starts.iter().zip(&stack.frames).filter(|(_, frame)| exact(frame)).collect();
+            assert_eq!(exact.len(), 2, "the leaf and the interrupted frame: {stack:#?}");
+            assert_eq!(*exact[1].0, target.address("interrupted"));
+        }
+    }
+}
+
+#[test]
+fn a_user_level_context_ends_at_its_root() {
+    for flags in [&["-O0"][..], &["-O2"]] {
+        let program = compile("context.cc", flags);
+        let target = Target::start(&mut Command::new(&program.path));
+        let blocked = target.wait_until_blocked_in_read(target.pid());
+        let (stack, starts) = unwind(&target, &blocked.registers, &target.memory());
+        assert_order(&target, &stack, &starts, &["inner", "entry"]);
+        assert!(stack.frames.len() <= 5, "invented frames: {stack:#?}");
+    }
+}
+
+#[test]
+fn code_of_no_file_is_walked_by_its_frame_pointer_and_marked() {
+    let program = compile("jit.cc", &["-O2"]);
+    let target = Target::start(&mut Command::new(&program.path));
+    target.wait_until_blocked_in_read(target.pid());
+    let stopped = Stopped::new(target.pid());
+    let (stack, starts) = unwind(&target, &stopped.registers(), &target.memory());
+    assert_order(&target, &stack, &starts, &["below_jit", "main"]);
+    let above: Vec<_> = stack.frames.iter().map(|frame| frame.found_by).collect();
+    let heuristic = above.iter().filter(|&&by| by == FoundBy::FramePointer).count();
+    assert_eq!(heuristic, 1, "only main was found through the JIT's frame: {stack:#?}");
 }

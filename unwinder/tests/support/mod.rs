@@ -76,8 +76,13 @@ impl Target {
         line.split_once(' ').expect("checked").1
     }
 
-    /// Waits until thread `tid` sleeps in the kernel, as `/proc/PID/task/TID/syscall` tells it.
-    pub fn wait_until_blocked(&self, tid: Pid) -> BlockedAt {
+    /// What the target printed as `key 0xaddress`.
+    pub fn address(&self, key: &str) -> u64 {
+        u64::from_str_radix(self.value(key).trim_start_matches("0x"), 16).expect("an address")
+    }
+
+    /// Waits until thread `tid` sleeps in `read`, as `/proc/PID/task/TID/syscall` tells it.
+    pub fn wait_until_blocked_in_read(&self, tid: Pid) -> BlockedAt {
         loop {
             let path = format!("/proc/{}/task/{tid}/syscall", self.pid());
             let text = fs::read_to_string(path).expect("thread lives");
@@ -112,9 +117,13 @@ pub struct BlockedAt {
 }
 
 impl BlockedAt {
+    /// From the text of the file, if the call is number 0.
     fn parse(text: &str) -> Option<BlockedAt> {
         let fields: Vec<_> = text.split_whitespace().collect();
         let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+        if *fields.first()? != "0" {
+            return None;
+        }
         let (&[sp, pc], arguments) = (fields.last_chunk()?, fields.get(1..7).unwrap_or_default());
         let mut registers = Registers::new(Avma(hex(pc)?), Avma(hex(sp)?));
         let numbers = [Registers::RDI, Registers::RSI, Registers::RDX, 10, 8, 9];
