@@ -1,5 +1,7 @@
 //! Merged stacks of live interpreters: native frames by our own unwinder, Python frames by our own reader.
 
+use std::collections::HashSet;
+
 use nix::unistd::Pid;
 use stackclock_collapse::FrameKind;
 use stackclock_unwinder::merge::{EvalCode, MergeOutcome, merge};
@@ -128,6 +130,48 @@ fn check_merge(python: &Python) {
     }
     assert_eq!(nested, 1);
     println!("{:?}: {} threads merged", python.version, chains.as_object().expect("an object").len());
+}
+
+/// A thread that runs all the time, stopped at any instruction.
+fn check_running(python: &Python) {
+    const STOPS: usize = 200;
+    let mut target = Target::start(python, "busy.py", &[]);
+    let edges = target.json();
+    let edges: HashSet<(&str, &str)> = edges.as_array().expect("a list").iter().map(edge).collect();
+    let (mut merger, mut reader) = (Merger::new(&target), Reader::default());
+    let (mut unanchored, mut dropped, mut runs) = (0, 0, 0);
+    for _ in 0..STOPS {
+        let outcome = merger.merge(&target, target.pid(), &mut reader);
+        assert_eq!(merger.native.end, StackEnd::Root, "{:?}", python.version);
+        assert_eq!(outcome.unplaced, 0, "{:?}: {outcome:?} {:#?}", python.version, reader.stack);
+        assert_eq!(outcome.placed + outcome.dropped, reader.stack.runs.len() as u32);
+        assert!(outcome.unanchored <= 1 && outcome.dropped <= 1, "{:?}: {outcome:?}", python.version);
+        (unanchored, dropped) = (unanchored + outcome.unanchored, dropped + outcome.dropped);
+        runs += outcome.placed;
+        let chain = reader.chain();
+        for pair in chain.windows(2) {
+            let (callee, caller) = (pair[0].0.as_str(), pair[1].0.as_str());
+            assert!(
+                edges.contains(&(caller, callee)),
+                "{:?}: {caller} calls {callee}? {chain:#?}",
+                python.version
+            );
+        }
+        assert_eq!(chain.last().map(|(name, ..)| name.as_str()), Some("<module>"));
+    }
+    println!(
+        "{:?}: {STOPS} stops, {runs} runs placed, {dropped} dropped, {unanchored} unanchored",
+        python.version
+    );
+}
+
+fn edge(edge: &serde_json::Value) -> (&str, &str) {
+    (edge[0].as_str().expect("a caller"), edge[1].as_str().expect("a callee"))
+}
+
+#[test]
+fn a_running_thread_stopped_anywhere_has_a_possible_stack() {
+    pythons().iter().for_each(check_running);
 }
 
 #[test]

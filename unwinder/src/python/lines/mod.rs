@@ -6,6 +6,8 @@
 mod linetable;
 mod lnotab;
 mod location;
+#[cfg(test)]
+mod tests;
 
 use super::layout::LineFormat;
 
