@@ -54,7 +54,7 @@ pub struct Interpreter {
 }
 
 const MAX_INTERPRETERS: usize = 1024;
-const MAX_THREADS: usize = 1 << 16;
+const MAX_THREADS: usize = 1 << 14;
 
 impl Interpreter {
     /// Prepares to read the runtime at `location`: chooses the layout, or reads it from the target (3.13 on),

@@ -24,6 +24,8 @@ mod layout;
 mod lines;
 mod plumbing;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod text;
 mod thread_id;
 mod version;

@@ -3,6 +3,8 @@
 //! A scattered read costs about a third of a microsecond per part, and hardly more for a longer part; so near
 //! pieces are read as one. Two pieces less than a page apart have no unmapped page between them.
 
+use rustc_hash::FxHashMap;
+
 use super::PythonError;
 use crate::{Avma, Memory, MemoryError, ReadPart};
 
@@ -39,12 +41,17 @@ pub(crate) struct Snapshot {
     bytes: Vec<u8>,
     /// By address.
     regions: Vec<Region>,
+    /// Small regions that were read one by one, by where they begin: a chain of thousands of frames that is met
+    /// for the first time.
+    singles: FxHashMap<Avma, Region>,
     joined: Vec<Piece>,
     parts: Vec<ReadPart<'static>>,
 }
 
 /// Unused bytes that are worth reading to save a part; far less than a page.
 const JOIN_GAP: u64 = 1024;
+/// The largest piece that is only looked up by its start: larger ones hold many frames.
+const MAX_SINGLE: usize = 512;
 /// Linux takes at most 1024 parts (`UIO_MAXIOV`) in one call.
 const MAX_PARTS: usize = 1024;
 /// A thread's frames, code objects and names are far smaller.
@@ -54,10 +61,15 @@ impl Snapshot {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.regions.clear();
+        self.singles.clear();
     }
 
     /// The bytes of `piece`, if they are held.
     pub fn get(&self, piece: Piece) -> Option<&[u8]> {
+        if let Some(single) = self.singles.get(&piece.address).filter(|single| piece.length <= single.length)
+        {
+            return self.bytes.get(single.at..)?.get(..piece.length);
+        }
         let after = self.regions.partition_point(|region| region.address <= piece.address);
         let region = self.regions.get(after.checked_sub(1)?)?;
         let skip = usize::try_from(piece.address.offset_from(region.address)?).ok()?;
@@ -118,13 +130,22 @@ impl Snapshot {
             self.bytes.truncate(start);
             return outcome;
         }
-        let mut at = start;
+        self.remember(pieces, start);
+        Ok(())
+    }
+
+    /// Takes note that `pieces` are held from `at` on.
+    fn remember(&mut self, pieces: &[Piece], mut at: usize) {
+        if let &[Piece { address, length: length @ ..=MAX_SINGLE }] = pieces {
+            self.singles.insert(address, Region { address, length, at });
+            return;
+        }
         for piece in pieces {
-            let after = self.regions.partition_point(|region| region.address <= piece.address);
-            self.regions.insert(after, Region { address: piece.address, length: piece.length, at });
+            self.regions.push(Region { address: piece.address, length: piece.length, at });
             at += piece.length;
         }
-        Ok(())
+        // Of two with the same start the longer one is found.
+        self.regions.sort_unstable_by_key(|region| (region.address, region.length));
     }
 }
 

@@ -9,6 +9,8 @@
 
 mod debug_offsets;
 mod rows;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub(crate) use debug_offsets::read_debug_offsets;
 pub(crate) use rows::layout_of;

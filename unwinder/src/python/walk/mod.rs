@@ -12,7 +12,7 @@ use super::{PythonCapture, PythonError};
 use crate::{Avma, Memory};
 
 /// The most frames of a thread that are read; deeper stacks lose their outer frames, marked as truncated.
-pub(crate) const MAX_FRAMES: usize = 1 << 15;
+pub(crate) const MAX_FRAMES: usize = 1 << 14;
 
 /// A walk along one thread's frames.
 pub(crate) struct Walk<'a, M> {

@@ -19,7 +19,7 @@ const OWNED_BY_INTERPRETER: u8 = 3;
 /// `_PyStackChunk`: previous, size, top (in slots of 8 bytes), then the data.
 const CHUNK_HEADER: usize = 0x18;
 /// A frame may be huge, and so its chunk; but not like this.
-const MAX_CHUNK: u64 = 64 << 20;
+const MAX_CHUNK: u64 = 16 << 20;
 const MAX_CHUNKS: usize = 1 << 12;
 /// Bytes of the chunk that are read beyond those in use now, for when the next sample is deeper.
 const CHUNK_SLACK: u64 = 2048;
