@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stackclock_collapse::{Interner, Process, ProcessId, Seen, StackTable, ThreadId, Timeline};
+use stackclock_unwinder::merge::{merge, python_only, resume_at_anchor};
 use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd};
 use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack};
 use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
@@ -26,6 +27,8 @@ pub struct Recorder {
     /// What is wrong with the last sample of each thread, by [`ThreadId`].
     flaws: Vec<Option<Flaw>>,
     native: NativeStack,
+    /// The part of a native stack beyond code that could not be unwound.
+    beyond: NativeStack,
     python: PythonStack,
     merged: Vec<RawFrame>,
 }
@@ -91,6 +94,7 @@ impl Recorder {
             tally: Tally::default(),
             flaws: Vec::new(),
             native: NativeStack::default(),
+            beyond: NativeStack::default(),
             python: PythonStack::default(),
             merged: Vec::new(),
         }
@@ -155,7 +159,7 @@ impl Recorder {
         self.tally.add(flaw);
     }
 
-    /// Makes `merged`, root first, of a capture.
+    /// Makes `merged`, leaf first, of a capture.
     fn merge(
         &mut self,
         target: &mut Target,
@@ -167,12 +171,30 @@ impl Recorder {
             let Target { python, memory, .. } = target;
             python.resolve(capture, memory, &mut self.codes, &mut self.python);
         }
-        self.unwind(target, native);
-        if let StackEnd::Truncated(why) = self.native.end {
-            self.merged.push(RawFrame::Truncated(why));
+        if self.selection == FrameSelection::PythonOnly && target.python.interpreter().is_some() {
+            python_only(&self.python, &mut self.merged);
+            return StackEnd::Root;
         }
-        self.merged.extend(self.native.frames.iter().rev().map(|frame| frame.raw()));
+        self.unwind(target, native);
+        self.resume(target, native);
+        merge(&self.native, &native.stack, &self.python, target.python.eval_code(), &mut self.merged);
         self.native.end
+    }
+
+    /// Goes on beyond code that cannot be unwound (a JIT's), as often as Python frames show the way.
+    fn resume(&mut self, target: &mut Target, capture: &Capture) {
+        for _ in 0..self.python.runs.len() {
+            let eval = target.python.eval_code();
+            let Some((from, registers)) =
+                resume_at_anchor(&mut self.native, &self.python, eval, &capture.stack)
+            else {
+                return;
+            };
+            let Target { unwinder, space, .. } = target;
+            unwinder.unwind(space, from, &registers, &capture.stack, &mut self.beyond);
+            self.native.frames.append(&mut self.beyond.frames);
+            self.native.end = self.beyond.end;
+        }
     }
 
     fn unwind(&mut self, target: &mut Target, capture: &Capture) {
@@ -201,10 +223,10 @@ impl ObservationSink for Recorder {
             Sight::Failed(why) => (Some(Flaw::Failed(why)), Verdict::Done),
         };
         if let Some(Flaw::Failed(why)) = flaw {
-            self.merged.insert(0, RawFrame::Failed(why));
+            self.merged.push(RawFrame::Failed(why));
         }
         let frames = &mut self.frames;
-        let stack = self.stacks.intern(self.merged.iter().map(|&frame| frames.intern(frame)));
+        let stack = self.stacks.intern(self.merged.iter().rev().map(|&frame| frames.intern(frame)));
         self.see(target, index, at_ns, Seen { state, stack, holds_gil }, flaw);
         verdict
     }

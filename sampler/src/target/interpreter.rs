@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use py_spy::python_process_info::{PythonProcessInfo, get_python_version};
-use stackclock_unwinder::Avma;
+use stackclock_unwinder::merge::EvalCode;
 use stackclock_unwinder::native::{Mapped, Mapping, ModuleStore};
 use stackclock_unwinder::python::{
     CodeCache, CodeTable, Interpreter, Location, PythonCapture, PythonStack, PythonVersion,
 };
+use stackclock_unwinder::{Avma, ModuleId};
 
 use super::thread::{TargetThread, tid_inside};
 use crate::backend::PythonSight;
@@ -24,8 +25,12 @@ const LAST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct TargetPython {
     search: Search,
+    /// Mapped files that look like CPython.
+    candidates: Vec<ModuleId>,
     /// Thread states that hold a GIL in this tick.
     holders: Vec<Avma>,
+    /// Which native code is the interpreter's loop.
+    eval: EvalCode,
 }
 
 #[derive(Debug, Default)]
@@ -49,11 +54,17 @@ struct Found {
 impl TargetPython {
     /// Looks for CPython among the mapped files, each time that they have changed.
     pub fn look_for_candidates(&mut self, mappings: &[Mapping], modules: &ModuleStore) {
-        let is_python = |mapping: &Mapping| match mapping.mapped {
-            Mapped::Module(id) => modules.get(id).is_some_and(|module| looks_like_cpython(module.path())),
-            Mapped::AnonymousExecutable => false,
-        };
-        if matches!(self.search, Search::NoCandidate) && mappings.iter().any(is_python) {
+        for mapping in mappings {
+            if let Mapped::Module(id) = mapping.mapped
+                && !self.candidates.contains(&id)
+                && let Some(module) = modules.get(id)
+                && looks_like_cpython(module.path())
+            {
+                self.candidates.push(id);
+                self.eval.add_interpreter(&module);
+            }
+        }
+        if matches!(self.search, Search::NoCandidate) && !self.candidates.is_empty() {
             self.search = Search::Candidate { retry_at: Instant(0), retry_after: FIRST_RETRY };
         }
     }
@@ -114,6 +125,11 @@ impl TargetPython {
             Ok(()) => PythonSight::Captured(()),
             Err(_) => PythonSight::Failed,
         }
+    }
+
+    /// Which native code is the interpreter's loop; merging learns it.
+    pub fn eval_code(&mut self) -> &mut EvalCode {
+        &mut self.eval
     }
 
     /// Gives captured frames their code objects and lines.
