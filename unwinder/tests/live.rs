@@ -50,7 +50,7 @@ fn assert_chain(stack: &NativeStack, starts: &[u64], expected: &[u64], what: &st
     assert_eq!(stack.end, StackEnd::Root, "{what}: {stack:#?}");
 }
 
-const BUILDS: [&[&str]; 7] = [
+const BUILDS: [&[&str]; 10] = [
     &["-O0"],
     &["-O2"],
     &["-Os"],
@@ -58,6 +58,10 @@ const BUILDS: [&[&str]; 7] = [
     &["-O2", "-fomit-frame-pointer", "-fno-plt"],
     &["-O2", "-static"],
     &["-O1", "-no-pie", "-mavx"],
+    &["-O2", "-Wl,--no-eh-frame-hdr"],
+    // The program's own functions in .debug_frame, the C runtime's in .eh_frame.
+    &["-O2", "-fno-asynchronous-unwind-tables", "-fno-exceptions"],
+    &["-O0", "-fno-asynchronous-unwind-tables", "-fno-exceptions", "-gz"],
 ];
 
 #[test]

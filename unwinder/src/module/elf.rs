@@ -302,3 +302,38 @@ fn gnu_build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
         notes = notes.get(start.checked_add(size.checked_next_multiple_of(4)?)?..)?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(file_offset: u64, file_size: u64, svma: u64, executable: bool) -> Segment {
+        Segment { file_offset, file_size, svma: Svma(svma), memory_size: file_size, executable }
+    }
+
+    #[test]
+    fn a_page_that_two_segments_share_belongs_to_the_executable_one() {
+        // As rust-lld lays out: the read-only segment ends, and the executable one begins, in the page at 0x1000.
+        let segments = vec![segment(0, 0x1234, 0, false), segment(0x1234, 0x3000, 0x2234, true)];
+        let elf = Elf { segments, sections: Vec::new(), notes: Vec::new(), eh_frame_hdr: None };
+        assert_eq!(elf.executable_segment_of_page(0x1000).map(|one| one.svma), Some(Svma(0x2234)));
+        assert_eq!(elf.executable_segment_of_page(0x2000).map(|one| one.svma), Some(Svma(0x2234)));
+        assert_eq!(elf.executable_segment_of_page(0x5000), None);
+    }
+
+    #[test]
+    fn the_build_id_is_found_behind_other_notes() {
+        let mut notes = Vec::new();
+        for (kind, name, descriptor) in [(1u32, &b"GNU\0"[..], &[9; 16][..]), (3, b"GNU\0", &[1, 2, 3, 4, 5])]
+        {
+            notes.extend((name.len() as u32).to_le_bytes());
+            notes.extend((descriptor.len() as u32).to_le_bytes());
+            notes.extend(kind.to_le_bytes());
+            notes.extend(name);
+            notes.extend(descriptor);
+        }
+        assert_eq!(gnu_build_id(&notes), Some(vec![1, 2, 3, 4, 5]));
+        assert_eq!(gnu_build_id(&notes[..notes.len() - 1]), None);
+        assert_eq!(gnu_build_id(&[0xff; 64]), None);
+    }
+}

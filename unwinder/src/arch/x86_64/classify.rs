@@ -111,3 +111,83 @@ fn saved_registers(row: &GeneralRule) -> SavedRegisters {
     }
     saved
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroI16;
+
+    use super::*;
+
+    fn row(cfa: CfaSource, registers: Vec<(u16, RegisterSource)>) -> GeneralRule {
+        GeneralRule { cfa, registers, signal_frame: false }
+    }
+
+    fn at(register: u16, offset: i64) -> CfaSource {
+        CfaSource::Register { register, offset }
+    }
+
+    const RETURN: (u16, RegisterSource) = (Registers::RETURN_ADDRESS, RegisterSource::AtCfa(-8));
+
+    fn rule(row: &GeneralRule) -> Option<FrameRule> {
+        classify(row).map(|(rule, _)| rule)
+    }
+
+    #[test]
+    fn the_usual_rows_are_compact() {
+        let leaf = row(at(Registers::RSP, 8), vec![RETURN]);
+        assert_eq!(rule(&leaf), Some(FrameRule::Sp { saved_bp: None, cfa_offset: 8 }));
+        let framed = row(at(Registers::RBP, 16), vec![RETURN, (Registers::RBP, RegisterSource::AtCfa(-16))]);
+        let saved_bp = NonZeroI16::new(-16);
+        assert_eq!(rule(&framed), Some(FrameRule::Bp { saved_bp, cfa_offset: 16 }));
+        let start = row(at(Registers::RSP, 8), vec![(Registers::RETURN_ADDRESS, RegisterSource::Undefined)]);
+        assert_eq!(rule(&start), Some(FrameRule::End));
+    }
+
+    #[test]
+    fn other_saved_registers_are_kept_beside_the_rule() {
+        let registers = vec![
+            RETURN,
+            (Registers::RBX, RegisterSource::AtCfa(-56)),
+            (12, RegisterSource::AtCfa(-1 << 20)),
+            (13, RegisterSource::Register(3)),
+        ];
+        let (_, saved) = classify(&row(at(Registers::RSP, 64), registers)).unwrap();
+        assert_eq!(saved.get(Registers::RBX), Saved::AtCfa(-56));
+        assert_eq!((saved.get(12), saved.get(13)), (Saved::Lost, Saved::Lost), "too far away, and elsewhere");
+        assert_eq!(saved.get(14), Saved::Unchanged);
+        assert_eq!(saved.get(10), Saved::Lost, "r10 is the callee's to destroy");
+    }
+
+    #[test]
+    fn realigned_and_lazily_bound_code_is_compact_too() {
+        // DW_OP_breg6 -8; DW_OP_deref, and rbp at DW_OP_breg6 0: main() of gcc -mstackrealign
+        let bp = RegisterSource::AtExpression(Box::from([0x76, 0x00]));
+        let cfa = CfaSource::Expression(Box::from([0x76, 0x78, 0x06]));
+        let realigned = row(cfa, vec![RETURN, (Registers::RBP, bp)]);
+        assert_eq!(rule(&realigned), Some(FrameRule::BpDeref { saved_bp: 0, cfa_slot: -8 }));
+        // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
+        let plt = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+        let plt = row(CfaSource::Expression(Box::from(plt)), vec![RETURN]);
+        assert_eq!(rule(&plt), Some(FrameRule::Plt { pushed_at: 11 }));
+    }
+
+    #[test]
+    fn the_kernels_signal_frame_is_known_and_others_stay_general() {
+        // glibc's __restore_rt: CFA = *(rsp + 160), rip at rsp + 168
+        let cfa = CfaSource::Expression(Box::from([0x77, 0xa0, 0x01, 0x06]));
+        let ip = RegisterSource::AtExpression(Box::from([0x77, 0xa8, 0x01]));
+        let mut frame = row(cfa, vec![(Registers::RETURN_ADDRESS, ip)]);
+        frame.signal_frame = true;
+        assert_eq!(rule(&frame), Some(FrameRule::Signal));
+        frame.registers[0].1 = RegisterSource::AtExpression(Box::from([0x77, 0xb0, 0x01]));
+        assert_eq!(rule(&frame), None);
+    }
+
+    #[test]
+    fn what_fits_no_shape_stays_general() {
+        assert_eq!(rule(&row(at(13, 0), vec![RETURN])), None, "CFA from r13");
+        let elsewhere = vec![(Registers::RETURN_ADDRESS, RegisterSource::AtCfa(-16))];
+        assert_eq!(rule(&row(at(Registers::RSP, 8), elsewhere)), None);
+        assert_eq!(rule(&row(at(Registers::RSP, 1 << 40), vec![RETURN])), None);
+    }
+}

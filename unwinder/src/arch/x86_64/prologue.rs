@@ -201,3 +201,123 @@ fn dynamic(before: Depth) -> Depth {
         _ => Depth::Dynamic,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FrameDepth, frame_depth};
+    use crate::Svma;
+
+    const START: u64 = 0x1000;
+
+    fn depth_at(code: &[u8], offset: u64) -> FrameDepth {
+        frame_depth(code, Svma(START), Svma(START + offset))
+    }
+
+    #[test]
+    fn pushes_and_subtractions_after_the_frame_pointer_count() {
+        let code = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x53, //                         4: push %rbx
+            0x48, 0x83, 0xec, 0x18, //       5: sub $0x18,%rsp
+            0xe8, 0, 0, 0, 0, //             9: call
+            0x48, 0x8b, 0x5d, 0xf8, //      14: mov -8(%rbp),%rbx
+            0xc9, //                        18: leave
+            0xc3, //                        19: ret
+        ];
+        assert_eq!(depth_at(&code, 1), FrameDepth::Unknown, "rbp is still the caller's");
+        assert_eq!(depth_at(&code, 4), FrameDepth::Constant(0));
+        assert_eq!(
+            depth_at(&code, 13),
+            FrameDepth::Constant(0x20),
+            "in the call, as a return address is looked up"
+        );
+        assert_eq!(depth_at(&code, 18), FrameDepth::Constant(0x20));
+        assert_eq!(depth_at(&code, 19), FrameDepth::Unknown, "after leave");
+        assert_eq!(depth_at(&code, 20), FrameDepth::Unknown, "beyond the code");
+    }
+
+    #[test]
+    fn code_after_an_early_return_has_the_depth_of_the_branch_to_it() {
+        let code = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x48, 0x83, 0xec, 0x10, //       4: sub $0x10,%rsp
+            0x85, 0xff, //                   8: test %edi,%edi
+            0x75, 0x02, //                  10: jne 14
+            0xc9, //                        12: leave
+            0xc3, //                        13: ret
+            0x6a, 0x01, //                  14: push $1
+            0xe8, 0, 0, 0, 0, //            16: call
+            0x48, 0x83, 0xc4, 0x08, //      21: add $8,%rsp
+            0xeb, 0xf1, //                  25: jmp 12
+        ];
+        assert_eq!(depth_at(&code, 14), FrameDepth::Constant(0x10));
+        assert_eq!(depth_at(&code, 20), FrameDepth::Constant(0x18), "an argument is on the stack");
+        assert_eq!(depth_at(&code, 25), FrameDepth::Constant(0x10));
+    }
+
+    #[test]
+    fn there_is_no_answer_below_alloca_and_realignment() {
+        let alloca = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x48, 0x29, 0xc4, //             4: sub %rax,%rsp
+            0xe8, 0, 0, 0, 0, //             7: call
+            0x48, 0x8d, 0x65, 0xf0, //      12: lea -0x10(%rbp),%rsp
+            0xe8, 0, 0, 0, 0, //            16: call
+        ];
+        assert_eq!(depth_at(&alloca, 11), FrameDepth::Unknown);
+        assert_eq!(depth_at(&alloca, 20), FrameDepth::Constant(0x10), "rsp is set from rbp again");
+        let realigned = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x48, 0x83, 0xe4, 0xe0, //       4: and $-32,%rsp
+            0xe8, 0, 0, 0, 0, //             8: call
+        ];
+        assert_eq!(depth_at(&realigned, 12), FrameDepth::Unknown);
+    }
+
+    #[test]
+    fn a_loop_that_moves_rsp_has_no_constant() {
+        let probing = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x48, 0x83, 0xec, 0x40, //       4: sub $0x40,%rsp
+            0x39, 0xc4, //                   8: cmp %eax,%esp
+            0x75, 0xf8, //                  10: jne 4
+            0xe8, 0, 0, 0, 0, //            12: call
+        ];
+        assert_eq!(depth_at(&probing, 16), FrameDepth::Unknown);
+    }
+
+    #[test]
+    fn code_reached_only_by_a_jump_table_has_the_depth_that_all_calls_have() {
+        let code = [
+            0x55, //                         0: push %rbp
+            0x48, 0x89, 0xe5, //             1: mov %rsp,%rbp
+            0x48, 0x83, 0xec, 0x30, //       4: sub $0x30,%rsp
+            0xe8, 0, 0, 0, 0, //             8: call
+            0xff, 0xe0, //                  13: jmp *%rax
+            0xe8, 0, 0, 0, 0, //            15: call
+        ];
+        assert_eq!(depth_at(&code, 19), FrameDepth::Constant(0x30));
+    }
+
+    #[test]
+    fn random_bytes_end_somehow() {
+        let mut state = 1u64;
+        for _ in 0..200 {
+            let code: Vec<u8> = (0..600)
+                .map(|_| {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 56) as u8
+                })
+                .collect();
+            for offset in [0, 1, 17, 599, 600, u64::MAX - START] {
+                depth_at(&code, offset);
+            }
+        }
+    }
+}

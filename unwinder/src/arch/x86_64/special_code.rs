@@ -28,3 +28,25 @@ pub(crate) fn special_code(code: &[u8]) -> Option<SpecialCode> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SpecialCode, special_code};
+
+    #[test]
+    fn known_code_is_known_and_other_code_is_not() {
+        // <__restore_rt>: 48 c7 c0 0f 00 00 00  mov $0xf,%rax; 0f 05  syscall; 0f 1f 80 ...  nopl
+        let restore = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x0f, 0x1f];
+        assert_eq!(special_code(&restore), Some(SpecialCode::SignalTrampoline));
+        // <__start_context>: 48 89 dc  mov %rbx,%rsp; 5f  pop %rdi; 48 85 ff  test %rdi,%rdi; 74 07  je
+        let context = [0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff, 0x74, 0x07];
+        assert_eq!(special_code(&context), Some(SpecialCode::ContextRoot));
+        // The end of make_fcontext: 48 31 ff  xor %rdi,%rdi; e8 ...  call _exit; f4  hlt
+        let fcontext = [0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4];
+        assert_eq!(special_code(&fcontext), Some(SpecialCode::ContextRoot));
+        assert_eq!(special_code(&fcontext[..8]), None, "cut off");
+        // mov $14,%rax; syscall is rt_sigprocmask
+        assert_eq!(special_code(&[0x48, 0xc7, 0xc0, 0x0e, 0, 0, 0, 0x0f, 0x05]), None);
+        assert_eq!(special_code(&[]), None);
+    }
+}
