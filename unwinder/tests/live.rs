@@ -7,7 +7,7 @@ use std::process::Command;
 use stackclock_unwinder::native::{
     CodePlace, FoundBy, ModuleStore, NativeFrame, NativeStack, StackEnd, Unwinder,
 };
-use stackclock_unwinder::{Avma, FrameAddress, Memory, Registers};
+use stackclock_unwinder::{Avma, FrameAddress, Memory, Registers, Truncation};
 use support::{Stopped, Target, compile};
 
 /// Starts of the functions of a stack, as addresses in the process, leaf first; unknown ones as 0.
@@ -160,4 +160,79 @@ fn code_of_no_file_is_walked_by_its_frame_pointer_and_marked() {
     let above: Vec<_> = stack.frames.iter().map(|frame| frame.found_by).collect();
     let heuristic = above.iter().filter(|&&by| by == FoundBy::FramePointer).count();
     assert_eq!(heuristic, 1, "only main was found through the JIT's frame: {stack:#?}");
+}
+
+#[test]
+fn a_frame_of_no_fixed_size_is_learned_from_one_stopped_thread() {
+    let program = compile("alloca.cc", &["-O2"]);
+    let target = Target::start(&mut Command::new(&program.path));
+    let blocked = target.wait_until_blocked_in_read(target.pid()).registers;
+    let store = ModuleStore::new();
+    let (space, memory) = (target.address_space(&store), target.memory());
+    let mut unwinder = Unwinder::new();
+    let mut stack = NativeStack::default();
+    let start = FrameAddress::InstructionPointer(blocked.ip);
+    unwinder.unwind(&space, start, &blocked, &memory, &mut stack);
+    assert_eq!(stack.end, StackEnd::Truncated(Truncation::UnknownRegister), "{stack:#?}");
+
+    let registers = Stopped::new(target.pid()).registers();
+    assert!(unwinder.learn_frame_depth(&space, &registers, &memory, &mut stack));
+    unwinder.unwind(&space, start, &blocked, &memory, &mut stack);
+    let learned = stack.clone();
+    unwinder.unwind(&space, start, &registers, &memory, &mut stack);
+    assert_eq!(learned, stack);
+    assert_eq!(stack.end, StackEnd::Root);
+    assert!(!unwinder.learn_frame_depth(&space, &registers, &memory, &mut stack), "nothing more to learn");
+}
+
+#[test]
+fn a_wrong_frame_depth_is_caught() {
+    let program = compile("alloca.cc", &["-O2"]);
+    let target = Target::start(&mut Command::new(&program.path));
+    let blocked = target.wait_until_blocked_in_read(target.pid()).registers;
+    let store = ModuleStore::new();
+    let (space, memory) = (target.address_space(&store), target.memory());
+    let mut stack = NativeStack::default();
+    let start = FrameAddress::InstructionPointer(blocked.ip);
+    Unwinder::new().unwind(&space, start, &blocked, &memory, &mut stack);
+    let CodePlace::Module { module, svma } = stack.frames.last().expect("the reader").place else {
+        panic!("{stack:#?}");
+    };
+    let right = {
+        let registers = Stopped::new(target.pid()).registers();
+        registers.get(Registers::RBP).expect("known").wrapping_sub(stack.frames[1].sp.0) as i64
+    };
+    let module = store.get(module).expect("loaded");
+    // Words of the frame that are no return addresses.
+    for wrong in [right - 8, right - 32, right + 8] {
+        module.learn_frame_depth(svma, wrong);
+        Unwinder::new().unwind(&space, start, &blocked, &memory, &mut stack);
+        assert_eq!(stack.end, StackEnd::Truncated(Truncation::UnknownRegister), "{wrong}: {stack:#?}");
+    }
+    module.learn_frame_depth(svma, right);
+    Unwinder::new().unwind(&space, start, &blocked, &memory, &mut stack);
+    assert_eq!(stack.end, StackEnd::Root, "{stack:#?}");
+}
+
+#[test]
+fn framehop_agrees_on_plain_stacks() {
+    let program = compile("spin.cc", &["-O2"]);
+    let target = Target::start(&mut Command::new(&program.path));
+    let store = ModuleStore::new();
+    let (space, modules) = support::captures::modules(&target, &store);
+    let mut framehop = support::framehop::Framehop::new(&modules);
+    let (mut unwinder, mut stack, mut theirs) = (Unwinder::new(), NativeStack::default(), Vec::new());
+    let (mut equal, mut shorter) = (0, 0);
+    for _ in 0..100 {
+        let capture = support::captures::capture(&target, target.pid(), 1 << 20);
+        let start = FrameAddress::InstructionPointer(capture.registers.ip);
+        unwinder.unwind(&space, start, &capture.registers, &capture.stack, &mut stack);
+        framehop.unwind(&capture, &mut theirs);
+        let ours: Vec<u64> = stack.frames.iter().map(|frame| frame.address.for_lookup().0).collect();
+        // framehop ends silently where its heuristics meet a zero; it must not know better than we.
+        equal += usize::from(ours == theirs);
+        shorter += usize::from(ours != theirs && ours.starts_with(&theirs));
+    }
+    assert_eq!(equal + shorter, 100, "{equal} equal, {shorter} cut short by framehop");
+    assert!(equal >= 80, "{equal} equal, {shorter} cut short by framehop");
 }

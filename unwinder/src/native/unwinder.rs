@@ -228,7 +228,12 @@ impl Unwinder {
         below: &[NativeFrame],
     ) -> Result<Step, StackEnd> {
         let bp = computed_bp(walk.space, at, resolved).ok_or(Truncation::UnknownRegister)?;
-        let step = self.step(walk, &Position { bp: Some(bp), ..*at }, resolved, below)?;
+        let step = match self.step(walk, &Position { bp: Some(bp), ..*at }, resolved, below) {
+            Ok(step) => step,
+            Err(StackEnd::Truncated(Truncation::OutOfBytes)) => return Err(Truncation::OutOfBytes.into()),
+            // A root found by a computed rbp is a zero that happened to be there.
+            Err(_) => return Err(Truncation::UnknownRegister.into()),
+        };
         // A distance that does not hold here would make any word the return address. The right one follows a call,
         // or is where a signal handler returns to.
         if !self.call_sites.is_return_address(walk.space, step.caller.address.avma()) {
