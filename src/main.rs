@@ -11,6 +11,7 @@
 
 mod cli;
 mod console;
+mod doctor;
 mod duration;
 mod error;
 mod figures;
@@ -48,6 +49,7 @@ fn run(command: Command) -> Exit {
     let result = match command {
         Command::Record(args) => record::record(args),
         Command::Report(args) => report::report(args),
+        Command::Doctor(args) => doctor::doctor(&args),
     };
     result.unwrap_or_else(|error| {
         console::text(error.report());

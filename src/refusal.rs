@@ -40,6 +40,10 @@ struct Identity {
 }
 
 impl Identity {
+    fn is_privileged(&self) -> bool {
+        self.effective_capabilities & CAP_SYS_PTRACE != 0
+    }
+
     fn of(process: &str) -> Option<Identity> {
         fs::read_to_string(format!("/proc/{process}/status")).ok().map(|status| Identity::parse(&status))
     }
@@ -56,6 +60,11 @@ impl Identity {
     }
 }
 
+/// Whether we have `CAP_SYS_PTRACE`.
+pub fn has_ptrace_capability() -> bool {
+    Identity::of("self").is_some_and(|ours| ours.is_privileged())
+}
+
 impl Refusal {
     /// Looks at what the kernel looked at when it refused `pid`.
     pub fn diagnose(pid: u32) -> Refusal {
@@ -66,7 +75,7 @@ impl Refusal {
     }
 
     fn judge(theirs: &Identity, ours: &Identity, yama_scope: u8) -> Refusal {
-        let privileged = ours.effective_capabilities & CAP_SYS_PTRACE != 0;
+        let privileged = ours.is_privileged();
         let our_id = ours.user_ids.first().copied().unwrap_or_default();
         match theirs.user_ids.iter().find(|id| **id != our_id) {
             _ if theirs.tracer != 0 => Refusal::Traced { by: theirs.tracer },
@@ -79,7 +88,7 @@ impl Refusal {
     /// The command to try.
     pub fn help(&self, pid: u32) -> String {
         let as_root = format!(
-            "sudo -E stackclock record -p {pid}; in a container add --cap-add=SYS_PTRACE to docker run"
+            "sudo -E stackclock record -p {pid}; in Docker add --cap-add=SYS_PTRACE; details: stackclock doctor -p {pid}"
         );
         match self {
             Refusal::Traced { by } => format!("end the debugger first: ps -o pid,args -p {by}"),
@@ -115,7 +124,7 @@ impl fmt::Display for Refusal {
 }
 
 /// `kernel.yama.ptrace_scope`; zero where the kernel has no Yama.
-fn yama_scope() -> u8 {
+pub fn yama_scope() -> u8 {
     fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .ok()
         .and_then(|scope| scope.trim().parse().ok())

@@ -1,11 +1,13 @@
 //! The command line exactly as it was typed; what it means is decided in `options`.
 
+mod doctor;
 mod record;
 mod report;
 
 use clap::{Parser, Subcommand};
 use regex::Regex;
 
+pub use doctor::DoctorArgs;
 pub use record::{BackendArg, ModeArg, OutputArgs, RecordArgs, SamplingArgs, ViewArgs};
 pub use report::{ReportArgs, SortArg};
 
@@ -25,6 +27,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Show a written profile as a table, or write it in another format
     Report(ReportArgs),
+    /// Say what works on this machine and what does not, and what to do about it
+    Doctor(DoctorArgs),
 }
 
 /// A regular expression; of the parser's drawing of the mistake only the last line, which names it, is kept.
@@ -34,6 +38,18 @@ fn parse_pattern(text: &str) -> Result<Regex, String> {
         let reason = drawing.lines().last().unwrap_or_default();
         reason.strip_prefix("error: ").unwrap_or(reason).to_owned()
     })
+}
+
+/// A process id in decimal or, as py-spy takes it, hexadecimal (`0x1f`).
+fn parse_pid(text: &str) -> Result<u32, &'static str> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(hexadecimal) => i32::from_str_radix(hexadecimal, 16),
+        None => text.parse(),
+    };
+    match parsed.map(u32::try_from) {
+        Ok(Ok(pid)) if pid > 0 => Ok(pid),
+        _ => Err("a process id is a positive whole number"),
+    }
 }
 
 #[cfg(test)]
@@ -50,5 +66,13 @@ mod tests {
     #[test]
     fn a_bad_pattern_is_explained_in_one_line() {
         assert_eq!(parse_pattern("a(").unwrap_err(), "unclosed group");
+    }
+
+    #[test]
+    fn process_ids_are_positive_numbers() {
+        assert_eq!(parse_pid("4242"), Ok(4242));
+        for text in ["0", "-1", "4294967297", "2147483648", "abc", "", "0x", "1.5"] {
+            assert!(parse_pid(text).is_err(), "{text:?}");
+        }
     }
 }

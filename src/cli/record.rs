@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 use regex::Regex;
 
-use super::parse_pattern;
+use super::{parse_pattern, parse_pid};
 use crate::duration::RecordingLength;
 use crate::output::Format;
 use crate::rate::Rate;
@@ -162,18 +162,6 @@ pub struct OutputArgs {
     pub counts: bool,
 }
 
-/// A process id in decimal or, as py-spy takes it, hexadecimal (`0x1f`).
-fn parse_pid(text: &str) -> Result<u32, &'static str> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(hexadecimal) => i32::from_str_radix(hexadecimal, 16),
-        None => text.parse(),
-    };
-    match parsed.map(u32::try_from) {
-        Ok(Ok(pid)) if pid > 0 => Ok(pid),
-        _ => Err("a process id is a positive whole number"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -211,13 +199,5 @@ mod tests {
         assert!(args.sampling.native && !args.sampling.no_native);
         let args = record("-p 1 -n --no-native").unwrap();
         assert!(!args.sampling.native && args.sampling.no_native);
-    }
-
-    #[test]
-    fn process_ids_are_positive_numbers() {
-        assert_eq!(parse_pid("4242"), Ok(4242));
-        for text in ["0", "-1", "4294967297", "2147483648", "abc", "", "0x", "1.5"] {
-            assert!(parse_pid(text).is_err(), "{text:?}");
-        }
     }
 }

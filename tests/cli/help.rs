@@ -25,6 +25,11 @@ fn help_of_report() {
     assert_help(&["report", "--help"], "help/report.txt");
 }
 
+#[test]
+fn help_of_doctor() {
+    assert_help(&["doctor", "--help"], "help/doctor.txt");
+}
+
 /// A command that is added without a golden of its own fails here.
 #[test]
 fn every_command_has_a_golden() {

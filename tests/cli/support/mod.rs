@@ -1,6 +1,5 @@
 //! What the tests of the command line share: running the real binary and reading what it says.
 
-pub mod elf32;
 pub mod target;
 
 use std::ffi::OsStr;
