@@ -109,7 +109,7 @@ pub(crate) fn read_codes(
     scratch.used.extend_from_slice(&scratch.wanted);
     scratch.snapshot.fetch(&mut scratch.wanted, memory)?;
     for &address in &scratch.code_addresses {
-        let bytes = scratch.snapshot.get(Piece::new(address, extent)).unwrap_or_default();
+        let bytes = scratch.snapshot.bytes(Piece::new(address, extent), memory)?;
         out.codes.push(CodeIdentity::parse(address, bytes, &layout.code));
     }
     scratch.wanted.clear();

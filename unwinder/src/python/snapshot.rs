@@ -3,6 +3,8 @@
 //! A scattered read costs about a third of a microsecond per part, and hardly more for a longer part; so near
 //! pieces are read as one. Two pieces less than a page apart have no unmapped page between them.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::PythonError;
@@ -32,6 +34,21 @@ struct Region {
     length: usize,
     /// Where in `Snapshot::bytes`.
     at: usize,
+    /// The highest end of this region and all before it.
+    reach: u64,
+}
+
+impl Region {
+    fn new(piece: &Piece, at: usize) -> Region {
+        Region { address: piece.address, length: piece.length, at, reach: piece.end() }
+    }
+
+    /// Where `piece` is in `Snapshot::bytes`, if it lies inside.
+    fn find(&self, piece: Piece) -> Option<Range<usize>> {
+        let skip = usize::try_from(piece.address.offset_from(self.address)?).ok()?;
+        let end = skip.checked_add(piece.length).filter(|&end| end <= self.length)?;
+        Some(self.at + skip..self.at + end)
+    }
 }
 
 /// Memory of the target at one instant, grown as it turns out what is needed. The target must not change it
@@ -66,23 +83,25 @@ impl Snapshot {
 
     /// The bytes of `piece`, if they are held.
     pub fn get(&self, piece: Piece) -> Option<&[u8]> {
-        if let Some(single) = self.singles.get(&piece.address).filter(|single| piece.length <= single.length)
-        {
-            return self.bytes.get(single.at..)?.get(..piece.length);
-        }
+        let single = self.singles.get(&piece.address).and_then(|single| single.find(piece));
+        self.bytes.get(single.or_else(|| self.find(piece))?)
+    }
+
+    /// Regions may overlap: of those that begin before the piece, any that reaches far enough may hold it.
+    fn find(&self, piece: Piece) -> Option<Range<usize>> {
         let after = self.regions.partition_point(|region| region.address <= piece.address);
-        let region = self.regions.get(after.checked_sub(1)?)?;
-        let skip = usize::try_from(piece.address.offset_from(region.address)?).ok()?;
-        if skip.checked_add(piece.length)? > region.length {
-            return None;
-        }
-        self.bytes.get(region.at + skip..)?.get(..piece.length)
+        let before = self.regions.get(..after)?.iter().rev();
+        before.take_while(|region| region.reach >= piece.end()).find_map(|region| region.find(piece))
     }
 
     /// The bytes of `piece`, read now if they are not held.
     pub fn bytes(&mut self, piece: Piece, memory: &impl Memory) -> Result<&[u8], MemoryError> {
         if self.get(piece).is_none() {
-            self.fetch(&mut [piece], memory)?;
+            let at = self.read(&[piece], memory)?;
+            match piece.length {
+                ..=MAX_SINGLE => _ = self.singles.insert(piece.address, Region::new(&piece, at)),
+                _ => self.remember(&[piece], at),
+            }
         }
         self.get(piece).ok_or(MemoryError { address: piece.address.0, length: piece.length })
     }
@@ -102,12 +121,17 @@ impl Snapshot {
                 _ => joined.push(piece),
             }
         }
-        let outcome = joined.chunks(MAX_PARTS).try_for_each(|pieces| self.read(pieces, memory));
+        let outcome = joined.chunks(MAX_PARTS).try_for_each(|pieces| {
+            let at = self.read(pieces, memory)?;
+            self.remember(pieces, at);
+            Ok(())
+        });
         self.joined = joined;
         outcome
     }
 
-    fn read(&mut self, pieces: &[Piece], memory: &impl Memory) -> Result<(), MemoryError> {
+    /// Reads `pieces` in one call; gives where in `bytes` the first one is.
+    fn read(&mut self, pieces: &[Piece], memory: &impl Memory) -> Result<usize, MemoryError> {
         let start = self.bytes.len();
         let mut end = start;
         for piece in pieces {
@@ -126,26 +150,25 @@ impl Snapshot {
         }
         let outcome = memory.read_many(&mut parts);
         self.parts = reuse(parts);
-        if outcome.is_err() {
+        if let Err(error) = outcome {
             self.bytes.truncate(start);
-            return outcome;
+            return Err(error);
         }
-        self.remember(pieces, start);
-        Ok(())
+        Ok(start)
     }
 
     /// Takes note that `pieces` are held from `at` on.
     fn remember(&mut self, pieces: &[Piece], mut at: usize) {
-        if let &[Piece { address, length: length @ ..=MAX_SINGLE }] = pieces {
-            self.singles.insert(address, Region { address, length, at });
-            return;
-        }
         for piece in pieces {
-            self.regions.push(Region { address: piece.address, length: piece.length, at });
+            self.regions.push(Region::new(piece, at));
             at += piece.length;
         }
-        // Of two with the same start the longer one is found.
-        self.regions.sort_unstable_by_key(|region| (region.address, region.length));
+        self.regions.sort_unstable_by_key(|region| region.address);
+        let mut reach = 0;
+        for region in &mut self.regions {
+            reach = reach.max(region.address.0.saturating_add(region.length as u64));
+            region.reach = reach;
+        }
     }
 }
 
@@ -193,5 +216,59 @@ impl LoopGuard {
             self.remembered = address;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each byte is the low byte of its address.
+    struct Counting;
+
+    impl Memory for Counting {
+        fn read(&self, address: Avma, into: &mut [u8]) -> Result<(), MemoryError> {
+            for (offset, byte) in into.iter_mut().enumerate() {
+                *byte = (address.0 as usize + offset) as u8;
+            }
+            Ok(())
+        }
+    }
+
+    /// Fetched in rounds, so that pieces lie before, inside, across and behind what is held already.
+    #[test]
+    fn every_fetched_piece_is_found() {
+        let mut snapshot = Snapshot::default();
+        let piece = |at: u64, length| Piece::new(Avma(0x10000 + at), length);
+        let rounds = [
+            vec![piece(0x1000, 0x90), piece(0x9000, 8)],
+            vec![piece(0xf00, 0x90), piece(0x1180, 0x90)],
+            vec![piece(0x1040, 0x90), piece(0x100, 0x4000)],
+            vec![piece(0x8ff0, 0x18), piece(0x9004, 0x10)],
+        ];
+        let mut fetched = Vec::new();
+        for mut round in rounds {
+            snapshot.fetch(&mut round, &Counting).expect("readable");
+            let single = piece(0x20000 + 8 * fetched.len() as u64, 16);
+            snapshot.bytes(single, &Counting).expect("readable");
+            fetched.extend(round.into_iter().chain([single]));
+            for &piece in &fetched {
+                let bytes = snapshot.get(piece).unwrap_or_else(|| panic!("{piece:?} is not held"));
+                let expected: Vec<u8> =
+                    (0..piece.length).map(|at| (piece.address.0 as usize + at) as u8).collect();
+                assert_eq!(bytes, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_leads_back_is_noticed() {
+        for (before, length) in [(0, 1), (0, 7), (5, 1), (100, 33)] {
+            let mut guard = LoopGuard::default();
+            let addresses =
+                (1..).map(|step| if step <= before { step } else { before + 1 + (step - before) % length });
+            let mut visits = addresses.take(1000).map(|address: u64| guard.visit(Avma(address * 8), "items"));
+            assert!(visits.any(|visit| visit == Err(PythonError::Loop("items"))), "{before} {length}");
+        }
     }
 }
