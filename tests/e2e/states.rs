@@ -20,7 +20,7 @@ fn a_thread_that_spins_sleeps_and_waits_for_a_lock_shows_these_shares() {
     let threads = record_threads(&target, "--idle -r 1000 -d 8", &work.file("shares.speedscope.json"));
     let after = target.truth();
 
-    let thread = profile::thread(&threads, "shares");
+    let thread = profile::thread(&threads, "phases");
     let share = |what| growth(&before, &after, what) / growth(&before, &after, "/wall_ns");
     assert_share("spinning", thread.share_in("spin_phase"), share("/spin_ns"), TOLERANCE);
     assert_share("sleeping", thread.share_in("sleep_phase"), share("/sleep_ns"), TOLERANCE);
@@ -47,7 +47,7 @@ fn a_thread_behind_a_hog_on_its_cpu_is_runnable_for_as_long_as_the_scheduler_say
     let threads = record_threads(&target, "--idle -r 500 -d 10", &work.file("hog.speedscope.json"));
     let after = target.truth();
 
-    for name in ["victim", "hog"] {
+    for name in ["victim", "rival"] {
         let cpu_ns = growth(&before, &after, &format!("/{name}/cpu_ns"));
         let wait_ns = growth(&before, &after, &format!("/{name}/wait_ns"));
         let thread = profile::thread(&threads, name);

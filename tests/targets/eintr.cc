@@ -39,6 +39,8 @@ void sit(const char* name, std::function<long()> call) {
       long result = sitter->call();
       if (result == -1 && errno == EINTR) {
         sitter->interrupted++;
+      } else if (result == -1 && errno == EIDRM) {
+        return;
       } else if (result == -1 && errno != EAGAIN && errno != ETIMEDOUT) {
         perror(sitter->name.c_str());
         _exit(1);
@@ -57,7 +59,8 @@ void sit_everywhere() {
     perror("eintr");
     _exit(1);
   }
-  at_quick_exit([] { semctl(semaphores, 0, IPC_RMID); });  // it would outlive this process
+  // It would outlive this process. Removing it wakes the two that wait for it, which is their end too.
+  at_quick_exit([] { semctl(semaphores, 0, IPC_RMID); });
   timeval hour = {3600, 0};
   setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &hour, sizeof hour);
   sigemptyset(&no_one_sends);

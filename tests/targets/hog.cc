@@ -1,4 +1,4 @@
-// Two threads, `victim` and `hog`, that both want CPU 0 all the time, so each has to wait for it.
+// Two threads, `victim` and `rival`, that both want CPU 0 all the time, so each has to wait for it.
 // Their truth is the scheduler's.
 #include <atomic>
 #include <thread>
@@ -6,7 +6,7 @@
 #include "protocol.h"
 
 namespace {
-std::atomic<int> victim_tid{0}, hog_tid{0};
+std::atomic<int> victim_tid{0}, rival_tid{0};
 
 void begin(const char* name, std::atomic<int>& tid) {
   name_thread(name);
@@ -20,21 +20,21 @@ extern "C" __attribute__((noinline)) void victim_spins() {
   }
 }
 
-extern "C" __attribute__((noinline)) void hog_spins() {
+extern "C" __attribute__((noinline)) void rival_spins() {
   for (volatile unsigned long turns = 0;; turns = turns + 2) {
   }
 }
 
 int main() {
   std::thread([] { begin("victim", victim_tid); victim_spins(); }).detach();
-  std::thread([] { begin("hog", hog_tid); hog_spins(); }).detach();
-  while (victim_tid == 0 || hog_tid == 0) std::this_thread::yield();
+  std::thread([] { begin("rival", rival_tid); rival_spins(); }).detach();
+  while (victim_tid == 0 || rival_tid == 0) std::this_thread::yield();
   answer_until_end_of_input([] {
-    Schedstat victim(victim_tid), hog(hog_tid);
+    Schedstat victim(victim_tid), rival(rival_tid);
     char text[200];
     snprintf(text, sizeof text,
-             "{\"victim\":{\"cpu_ns\":%lld,\"wait_ns\":%lld},\"hog\":{\"cpu_ns\":%lld,\"wait_ns\":%lld}}",
-             victim.cpu_ns, victim.wait_ns, hog.cpu_ns, hog.wait_ns);
+             "{\"victim\":{\"cpu_ns\":%lld,\"wait_ns\":%lld},\"rival\":{\"cpu_ns\":%lld,\"wait_ns\":%lld}}",
+             victim.cpu_ns, victim.wait_ns, rival.cpu_ns, rival.wait_ns);
     return std::string(text);
   });
 }

@@ -1,4 +1,4 @@
-// One thread, `shares`, that spins half of its time, sleeps 30 % and waits for a lock 20 %, in phases of some
+// One thread, `phases`, that spins half of its time, sleeps 30 % and waits for a lock 20 %, in phases of some
 // milliseconds and of random length, so that no sampling clock can fall into step with it.
 // Its truth: wall time of each phase, and its CPU and run-queue time.
 #include <semaphore.h>
@@ -61,7 +61,7 @@ void timed(std::atomic<long long>& total_ns, void (*phase)(long long), long long
 }
 
 void shares() {
-  name_thread("shares");
+  name_thread("phases");
   tid = thread_id();
   std::mt19937 random(1);
   std::uniform_real_distribution<double> around_one(0.5, 1.5);
