@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stackclock_sampler::{Progress, SessionOptions, Targets};
 
 use crate::console;
+use crate::error::OneLine;
 use crate::figures::percent;
 use crate::rate::Rate;
 
@@ -19,37 +20,38 @@ const BETWEEN_LINES: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct ProgressLine {
     bar: ProgressBar,
-    shown_at: Option<Instant>,
+    shown_at: Instant,
 }
 
 impl ProgressLine {
     /// Says what begins.
     pub fn begin(session: &SessionOptions, rate: Rate) -> Self {
         let alone = matches!(session.targets, Targets::Attach(_));
+        let beginning = start_line(session, rate);
         let bar = if alone && console::is_terminal() {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.with_style(ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_spinner()))
+            let style = ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_spinner());
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
+            bar.set_message(beginning);
+            bar
         } else {
-            console::line(start_line(session, rate));
+            console::line(beginning);
             ProgressBar::hidden()
         };
-        ProgressLine { bar, shown_at: None }
+        ProgressLine { bar, shown_at: Instant::now() }
     }
 
     /// Shows the figures, if the last ones have been there for half a second.
     pub fn show(&mut self, progress: &Progress) {
-        if self.shown_at.is_some_and(|shown_at| shown_at.elapsed() < BETWEEN_LINES) {
+        if self.shown_at.elapsed() < BETWEEN_LINES {
             return;
         }
-        self.shown_at = Some(Instant::now());
+        self.shown_at = Instant::now();
         self.bar.set_message(figures(progress).to_string());
-        self.bar.tick();
     }
 
     /// Says what is being done now that sampling is over.
     pub fn say(&self, what: &'static str) {
         self.bar.set_message(what);
-        self.bar.tick();
     }
 
     /// Takes the line away.
@@ -60,10 +62,13 @@ impl ProgressLine {
 
 fn start_line(session: &SessionOptions, rate: Rate) -> String {
     let whom = match &session.targets {
-        Targets::Attach(pids) if pids.len() == 1 => format!("process {}", pids[0]),
-        Targets::Attach(pids) => format!("{} processes", pids.len()),
+        Targets::Attach(pids) => match pids.as_slice() {
+            [pid] => format!("process {pid}"),
+            pids => format!("{} processes", pids.len()),
+        },
         Targets::Launch(command) => {
-            command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default()
+            let program = command.first().map(|program| program.to_string_lossy());
+            OneLine(program.unwrap_or_default()).to_string()
         }
     };
     let until = match session.duration {
