@@ -19,6 +19,8 @@
 
 mod eval_code;
 mod resume;
+#[cfg(test)]
+mod tests;
 
 pub use eval_code::EvalCode;
 pub use resume::resume_at_anchor;

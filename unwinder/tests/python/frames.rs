@@ -138,3 +138,32 @@ fn a_code_object_that_died_before_its_name_was_read_is_unknown() {
         println!("{:?}: 100 dead functions, {unknown} unknown, none wrong", python.version);
     }
 }
+
+/// A thread with a state in each of two interpreters.
+#[test]
+fn a_subinterpreters_frames_are_its_own() {
+    for python in pythons() {
+        let mut target = Target::start(&python, "subinterpreter.py", &[]);
+        let said = target.json();
+        if said.is_null() {
+            println!("{:?}: no subinterpreters, NOT TESTED", python.version);
+            continue;
+        }
+        target.wait_blocked(target.pid(), READ);
+        let interpreter = target.interpreter();
+        let mut reader = Reader::default();
+        let mut chains: Vec<(usize, Chain)> = Vec::new();
+        for thread in interpreter.threads() {
+            assert_eq!(thread.native_tid, target.pid(), "{:?}", python.version);
+            let mut hints = ThreadHints::default();
+            reader.read(&target, &interpreter, thread, &mut hints).expect("a blocked thread can be read");
+            chains.push((thread.interpreter, reader.chain()));
+        }
+        // The newest interpreter comes first.
+        let &[(0, ref inner), (1, ref outer)] = chains.as_slice() else { panic!("{chains:#?}") };
+        assert_eq!(*inner, parse_chain(&said), "{:?}", python.version);
+        let outer: Vec<_> = outer.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(outer, ["outside", "<module>"], "{:?}", python.version);
+        println!("{:?}: both interpreters' frames right", python.version);
+    }
+}

@@ -8,3 +8,4 @@ mod reader;
 #[path = "../support/mod.rs"]
 mod support;
 mod target;
+mod threads;
