@@ -222,10 +222,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         cluster.start()
         path = Path(args.manifest) if args.manifest else cluster.run_dir / "manifest.json"
-        manifests.write(path, cluster)
+        manifest = manifests.describe(cluster)
+        manifests.write(path, manifest)
         print(f"manifest: {path}", flush=True)
         if args.command:
+            start_unix = time.time()
             code = run_command(args.command, cluster, path)
+            manifest["exec"] = {"start_unix": start_unix, "end_unix": time.time()}
+            manifests.write(path, manifest)
             cluster.check_alive()
         else:
             wait_for_trainers(cluster)

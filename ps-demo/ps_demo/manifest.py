@@ -15,7 +15,7 @@ def thread_names(pid: int) -> list[str]:
     return names
 
 
-def write(path: Path, cluster) -> None:
+def describe(cluster) -> dict:
     processes = []
     for role, rank, child in cluster.processes():
         processes.append(
@@ -31,7 +31,7 @@ def write(path: Path, cluster) -> None:
                 "log": str(child.log),
             }
         )
-    manifest = {
+    return {
         "version": 1,
         "run_dir": str(cluster.run_dir),
         "transport": cluster.args.transport,
@@ -39,7 +39,11 @@ def write(path: Path, cluster) -> None:
         "processes": processes,
         "faults": [fault.text for fault in cluster.args.faults],
         "findings": [finding for fault in cluster.args.faults for finding in fault.findings()],
+        "exec": None,  # or when --exec ran: start_unix and end_unix
     }
+
+
+def write(path: Path, manifest: dict) -> None:
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(json.dumps(manifest, indent=2) + "\n")
     os.replace(temporary, path)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kv/engine.h"
+#include "perf/perf.h"
 
 namespace psdemo {
 namespace {
@@ -74,6 +75,7 @@ class RocksKv : public KvEngine {
     }
     rocksdb::WriteOptions write;
     write.sync = sync_ || faults_->wal_sync();
+    PERF_SCOPE("KV RocksWrite");
     return FromRocks(db_->Write(write, &batch));
   }
 
