@@ -2,7 +2,7 @@
 
 use crate::{Avma, Memory, MemoryError, Registers, SliceMemory};
 
-/// Stack bytes copied from the stack pointer upwards.
+/// Stack bytes copied from [`Registers::stack_copy_start`] upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackBytes {
     /// Address of the first byte.

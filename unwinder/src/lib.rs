@@ -29,7 +29,7 @@ pub mod python;
 pub mod symbolize;
 
 pub use address::{Avma, FrameAddress, Svma};
-pub use arch::{RED_ZONE_BYTES, Registers};
+pub use arch::Registers;
 pub use capture::{Capture, StackBytes};
 pub use memory::{Memory, MemoryError, ReadPart, SliceMemory};
 pub use raw_frame::{Failure, ModuleId, PythonCodeId, RawFrame, Truncation};

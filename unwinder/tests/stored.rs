@@ -118,7 +118,8 @@ fn registers_come_from_the_stack_and_a_short_copy_says_so() {
     // `saver` has r13 on the stack, so that its value in the registers does not matter.
     capture.registers.set(13, None);
     assert_eq!(unwind(&space, &capture).end, StackEnd::Root);
-    capture.stack.bytes.truncate(128 + 16);
+    let kept = capture.registers.sp.offset_from(capture.stack.start).expect("begins below sp") + 16;
+    capture.stack.bytes.truncate(usize::try_from(kept).expect("small"));
     let stack = unwind(&space, &capture);
     assert_eq!(stack.end, StackEnd::Truncated(stackclock_unwinder::Truncation::OutOfBytes), "{stack:#?}");
 }

@@ -4,8 +4,8 @@
 
 mod x86_64;
 
+pub use x86_64::Registers;
 pub(crate) use x86_64::{
     ELF_MACHINE, FrameDepth, FrameRule, LONGEST_CALL, LONGEST_SPECIAL_CODE, PAGE_SIZE, Saved, SavedRegisters,
     SpecialCode, classify, follows_call, frame_depth, signal_frame, special_code,
 };
-pub use x86_64::{RED_ZONE_BYTES, Registers};

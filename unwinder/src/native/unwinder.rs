@@ -173,7 +173,7 @@ impl Unwinder {
             let Some(offset) = saved_bp else { return Ok(at.bp) };
             let slot = cfa.offset(offset.get().into());
             match walk.memory.read_u64(slot) {
-                // In an epilogue the slot has been popped, and is where a copy may not reach: see `RED_ZONE_BYTES`.
+                // In an epilogue the slot has been popped, and is where a copy may not reach: see `Registers::stack_copy_start`.
                 Err(_) if slot < at.sp => Ok(None),
                 read => read.map(Some),
             }

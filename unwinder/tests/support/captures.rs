@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nix::unistd::Pid;
 use stackclock_unwinder::native::{AddressSpace, CodePlace, Module, ModuleStore};
-use stackclock_unwinder::{Avma, Capture, Memory, RED_ZONE_BYTES, StackBytes};
+use stackclock_unwinder::{Avma, Capture, Memory, StackBytes};
 
 use super::{Stopped, Target, maps};
 
@@ -12,13 +12,16 @@ use super::{Stopped, Target, maps};
 pub fn capture(target: &Target, tid: Pid, limit: usize) -> Capture {
     let stopped = Stopped::new(tid);
     let registers = stopped.registers();
-    let sp = registers.sp.0.saturating_sub(RED_ZONE_BYTES);
+    let start = registers.stack_copy_start().0;
     let lines = maps(target.pid());
-    let stack = lines.iter().find(|line| (line.start..line.end).contains(&sp)).expect("sp is in a mapping");
-    let length = usize::try_from(stack.end - sp).expect("64 bit").min(limit);
+    let stack = lines
+        .iter()
+        .find(|line| (line.start..line.end).contains(&registers.sp.0))
+        .expect("sp is in a mapping");
+    let length = usize::try_from(stack.end - start).expect("64 bit").min(limit);
     let mut bytes = vec![0; length];
-    target.memory().read(Avma(sp), &mut bytes).expect("stack is readable");
-    Capture { registers, stack: StackBytes { start: Avma(sp), bytes } }
+    target.memory().read(Avma(start), &mut bytes).expect("stack is readable");
+    Capture { registers, stack: StackBytes { start: Avma(start), bytes } }
 }
 
 /// A module and where it is mapped.

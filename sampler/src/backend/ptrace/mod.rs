@@ -148,10 +148,10 @@ impl PtraceBackend {
             _ => target.threads.get(index).map_or(0, |thread| thread.stack_bytes),
         };
         let stack = &mut self.capture.stack;
-        stack.start = registers.sp;
+        stack.start = registers.stack_copy_start();
         stack.bytes.resize(wanted, 0);
         // What cannot be read any more lies beyond the stack's end; the unwinder says if it was needed.
-        let read = target.memory.read_up_to(registers.sp, &mut stack.bytes).unwrap_or(0);
+        let read = target.memory.read_up_to(stack.start, &mut stack.bytes).unwrap_or(0);
         stack.bytes.truncate(read);
         match self.frames {
             FrameSelection::NativeOnly => PythonSight::None,

@@ -20,7 +20,3 @@ pub(crate) use unwind_rule::{FrameRule, Saved, SavedRegisters};
 pub(crate) const ELF_MACHINE: u16 = 62;
 /// Bytes of a page; files are mapped in whole pages.
 pub(crate) const PAGE_SIZE: u64 = 4096;
-/// Bytes below the stack pointer that belong to a frame all the same (psABI section 3.2.2). Copies of a stack
-/// should begin so far below sp: a leaf function may keep what it likes there, and in an epilogue a register that
-/// was just popped is, for call frame information, still in its slot.
-pub const RED_ZONE_BYTES: u64 = 128;

@@ -1,5 +1,6 @@
 //! The register file of a frame, in which *unknown* is a state of each register, not a value.
 
+use super::PAGE_SIZE;
 use crate::Avma;
 
 /// Registers by their DWARF numbers (psABI table 3.36): 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp,
@@ -29,6 +30,17 @@ impl Registers {
     pub const RSP: u16 = 7;
     /// DWARF number of the return address column.
     pub const RETURN_ADDRESS: u16 = 16;
+
+    /// Bytes below the stack pointer that belong to a frame all the same (psABI section 3.2.2).
+    const RED_ZONE_BYTES: i64 = 128;
+
+    /// Where a copy of the stack should begin: at the red zone. A leaf function may keep there what it likes, and
+    /// in an epilogue a register that was just popped is, for call frame information, still in its slot. But not
+    /// beyond the page that sp is in: the one below may not be mapped.
+    pub fn stack_copy_start(&self) -> Avma {
+        let page = Avma(self.sp.0 & !(PAGE_SIZE - 1));
+        page.max(self.sp.offset(-Self::RED_ZONE_BYTES).min(self.sp))
+    }
 
     /// Whether a function must preserve a register for its caller (psABI figure 3.4).
     pub(crate) fn is_callee_saved(register: u16) -> bool {
