@@ -2,11 +2,13 @@
 //!
 //! Why 3 points are enough to ask for and enough to trust: a share p found with n independent samples has a standard
 //! error of sqrt(p (1-p) / n), at worst 0.5 / sqrt(n). Each test takes n >= 5000 samples of a thread, so that is at
-//! most 0.7 points, and the tolerance more than four of them. The truth covers the same stretch of time but for the
-//! profiler's start and end (some tens of ms of ten seconds), in which the program goes on as before.
+//! most 0.7 points, and the tolerance more than four of them. The truth is told when sampling has begun and before it
+//! ends.
+
+use std::time::Duration;
 
 use crate::support::profile;
-use crate::support::profiler::record_threads;
+use crate::support::profiler::{TruthfulRecording, record_with_truth};
 use crate::support::target::{Target, debian_python, growth, program};
 use crate::support::{Workplace, assert_share};
 
@@ -16,9 +18,9 @@ const TOLERANCE: f64 = 0.03;
 fn a_thread_that_spins_sleeps_and_waits_for_a_lock_shows_these_shares() {
     let work = Workplace::new("shares");
     let mut target = Target::start(program("shares"), &[]);
-    let before = target.truth();
-    let threads = record_threads(&target, "--idle -r 1000 -d 8", &work.file("shares.speedscope.json"));
-    let after = target.truth();
+    let file = work.file("shares.speedscope.json");
+    let TruthfulRecording { before, after, threads } =
+        record_with_truth(&mut target, 1000, Duration::from_secs(8), &file);
 
     let thread = profile::thread(&threads, "phases");
     let share = |what| growth(&before, &after, what) / growth(&before, &after, "/wall_ns");
@@ -43,9 +45,9 @@ fn a_thread_that_spins_sleeps_and_waits_for_a_lock_shows_these_shares() {
 fn a_thread_behind_a_hog_on_its_cpu_is_runnable_for_as_long_as_the_scheduler_says() {
     let work = Workplace::new("hog");
     let mut target = Target::start(program("hog"), &[]);
-    let before = target.truth();
-    let threads = record_threads(&target, "--idle -r 500 -d 10", &work.file("hog.speedscope.json"));
-    let after = target.truth();
+    let file = work.file("hog.speedscope.json");
+    let TruthfulRecording { before, after, threads } =
+        record_with_truth(&mut target, 500, Duration::from_secs(10), &file);
 
     for name in ["victim", "rival"] {
         let cpu_ns = growth(&before, &after, &format!("/{name}/cpu_ns"));
@@ -62,9 +64,9 @@ fn a_thread_behind_a_hog_on_its_cpu_is_runnable_for_as_long_as_the_scheduler_say
 fn python_threads_that_fight_for_the_gil_wait_for_it_as_long_as_they_say() {
     let work = Workplace::new("gil");
     let mut target = Target::start_python(&debian_python(), "gil.py", &["3"]);
-    let before = target.truth();
-    let threads = record_threads(&target, "--idle -r 500 -d 10", &work.file("gil.speedscope.json"));
-    let after = target.truth();
+    let file = work.file("gil.speedscope.json");
+    let TruthfulRecording { before, after, threads } =
+        record_with_truth(&mut target, 500, Duration::from_secs(10), &file);
 
     let wall_ns = growth(&before, &after, "/wall_ns");
     let tids = after["threads"].as_object().expect("threads").keys();

@@ -3,9 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 use super::profile::{self, Thread};
 use super::target::Target;
@@ -25,6 +27,36 @@ pub fn record(target: &Target, options: &str, output: &Path) {
 pub fn record_threads(target: &Target, options: &str, speedscope: &Path) -> Vec<Thread> {
     record(target, options, speedscope);
     profile::speedscope(speedscope)
+}
+
+/// A recording between two truths of its target.
+pub struct TruthfulRecording {
+    /// The truth when sampling had just begun.
+    pub before: Value,
+    /// The truth just before sampling ended.
+    pub after: Value,
+    /// What was recorded between.
+    pub threads: Vec<Thread>,
+}
+
+/// Records a target for this long and has it tell its truth at both ends. Looking up symbols and writing, which take
+/// their own time and CPU, are outside.
+pub fn record_with_truth(
+    target: &mut Target,
+    rate: u32,
+    length: Duration,
+    speedscope: &Path,
+) -> TruthfulRecording {
+    let (pid, rate) = (target.pid().to_string(), rate.to_string());
+    let mut command = stackclock();
+    command.args(["record", "--idle", "-p", &pid, "-r", &rate, "-o"]).arg(speedscope);
+    let mut recording = Recording::start(&mut command);
+    let before = target.truth();
+    std::thread::sleep(length);
+    let after = target.truth();
+    recording.signal(Signal::SIGINT);
+    assert_eq!(recording.wait().code(), Some(0));
+    TruthfulRecording { before, after, threads: profile::speedscope(speedscope) }
 }
 
 /// Runs a command that must succeed.
