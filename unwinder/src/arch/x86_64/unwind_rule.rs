@@ -52,8 +52,8 @@ impl FrameRule {
 /// rules that need one look it up in the frames below (`native::saved_registers`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct SavedRegisters {
-    /// Offsets from the CFA, in the order of [`SavedRegisters::ORDER`].
-    offsets: [Option<NonZeroI16>; Self::ORDER.len()],
+    /// Offsets from the CFA, in the order of [`SavedRegisters::ORDER`]; zero for registers that are unchanged.
+    offsets: [i16; Self::ORDER.len()],
     /// Bit per register that is saved in a way not expressed here, or not at all.
     lost: u8,
 }
@@ -71,7 +71,7 @@ pub(crate) enum Saved {
 
 impl SavedRegisters {
     /// Nothing saved.
-    pub(crate) const NONE: SavedRegisters = SavedRegisters { offsets: [None; Self::ORDER.len()], lost: 0 };
+    pub(crate) const NONE: SavedRegisters = SavedRegisters { offsets: [0; Self::ORDER.len()], lost: 0 };
 
     /// The registers a function must preserve (psABI figure 3.4): rbx, r12, r13, r14, r15.
     const ORDER: [u16; 5] = [Registers::RBX, 12, 13, 14, 15];
@@ -80,18 +80,19 @@ impl SavedRegisters {
         let Some(place) = Self::ORDER.iter().position(|&one| one == register) else { return Saved::Lost };
         match self.offsets.get(place) {
             _ if self.lost & (1 << place) != 0 => Saved::Lost,
-            Some(Some(offset)) => Saved::AtCfa(offset.get()),
-            _ => Saved::Unchanged,
+            None | Some(0) => Saved::Unchanged,
+            Some(&offset) => Saved::AtCfa(offset),
         }
     }
 
     pub(super) fn set(&mut self, register: u16, saved: Saved) {
         let Some(place) = Self::ORDER.iter().position(|&one| one == register) else { return };
-        let offset = match saved {
-            Saved::AtCfa(offset) => NonZeroI16::new(offset),
-            _ => None,
+        let (offset, lost) = match saved {
+            Saved::AtCfa(offset) => (offset, offset == 0),
+            Saved::Unchanged => (0, false),
+            Saved::Lost => (0, true),
         };
-        if saved == Saved::Lost || (offset.is_none() && saved != Saved::Unchanged) {
+        if lost {
             self.lost |= 1 << place;
         }
         if let Some(slot) = self.offsets.get_mut(place) {
