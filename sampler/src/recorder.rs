@@ -11,7 +11,10 @@ use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
 
 use crate::backend::{Observation, ObservationSink, PythonSight, Sight, Verdict};
 use crate::options::FrameSelection;
-use crate::target::{MapsNews, Target, TargetThread, describe, thread_name};
+use crate::target::{Target, TargetThread, UnknownCode, describe, thread_name};
+
+/// How a stack ends that leads into code mapped since the mappings were read.
+const UNKNOWN_CODE: StackEnd = StackEnd::Truncated(Truncation::NoModule);
 
 /// Collects a recording. Everything in it is numbers; names are looked up by
 /// [`Recording::into_profile`](crate::Recording::into_profile).
@@ -201,11 +204,12 @@ impl Recorder {
         let start = FrameAddress::InstructionPointer(capture.registers.ip);
         let Target { unwinder, space, .. } = target;
         unwinder.unwind(space, start, &capture.registers, &capture.stack, &mut self.native);
-        if self.native.end == StackEnd::Truncated(Truncation::NoModule)
-            && target.refresh_maps(MapsNews::UnknownCode, &self.modules)
-        {
+        if self.native.end == UNKNOWN_CODE && target.code_is_unknown(&self.modules) == UnknownCode::MapsRead {
             let Target { unwinder, space, .. } = target;
             unwinder.unwind(space, start, &capture.registers, &capture.stack, &mut self.native);
+            if self.native.end != UNKNOWN_CODE {
+                target.code_is_known();
+            }
         }
     }
 }
@@ -250,6 +254,7 @@ fn verdict_of(end: StackEnd, copy_was_full: bool) -> Verdict {
     match end {
         StackEnd::Truncated(Truncation::OutOfBytes) if copy_was_full => Verdict::WantsMoreStack,
         StackEnd::Truncated(Truncation::UnknownRegister) => Verdict::WantsRegisters,
+        UNKNOWN_CODE => Verdict::WantsAnotherLook,
         _ => Verdict::Done,
     }
 }

@@ -20,7 +20,7 @@ use crate::options::{SessionOptions, Subprocesses, Targets};
 use crate::ptrace::Tracer;
 use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
-use crate::target::{Launched, Life, MapsNews, Target, admit, children_of, describe};
+use crate::target::{Launched, Life, Target, admit, children_of, describe};
 use crate::ticker::Ticker;
 
 /// New children are looked for this often.
@@ -157,7 +157,7 @@ impl Session {
                 target.life = Life::Ended;
                 continue;
             }
-            if target.refresh_maps(MapsNews::Routine, &self.recorder.modules) {
+            if target.refresh_maps(tick.began, &self.recorder.modules) {
                 self.recorder.rename(target);
             }
             target.python.begin_tick(target.pid, tick.began, &target.memory);

@@ -86,6 +86,8 @@ pub enum Verdict {
     Done,
     /// The stack went on beyond the copied bytes.
     WantsMoreStack,
+    /// The code was not known yet: look again at the next tick, even if the thread does not run.
+    WantsAnotherLook,
     /// A register was needed that only a stop can tell.
     WantsRegisters,
 }

@@ -13,5 +13,5 @@ pub use admission::admit;
 pub use children::children_of;
 pub use launch::Launched;
 pub use names::{describe, thread_name};
-pub use process::{Life, MapsNews, Target};
+pub use process::{Life, Target, UnknownCode};
 pub use thread::{Rest, TargetThread};

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use procfs::process::Process;
 use stackclock_collapse::ProcessId;
 use stackclock_unwinder::native::{AddressSpace, ModuleStore, NativeStack, Unwinder};
 use stackclock_unwinder::python::PythonCapture;
@@ -16,20 +15,21 @@ use super::thread::TargetThread;
 use crate::backend::PythonSight;
 use crate::clock::Instant;
 use crate::memory::LiveMemory;
-use crate::proc::TaskState;
+use crate::proc::{KeptOpen, TaskState};
 
 /// Mappings are read again after this time, for code that was unmapped or replaced.
 const MAPS_OLD_AFTER_NS: u64 = 500_000_000;
-/// And not more often than this when an address is in no known module.
-const MAPS_YOUNG_FOR_NS: u64 = 10_000_000;
+/// A program that replaces itself mostly does so soon after it was started: until a process has been looked at for
+/// this long, every tick asks whether it has.
+const MAY_EXEC_FOR_NS: u64 = 1_000_000_000;
 
-/// Why mappings are read again.
+/// What came of code in no known module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MapsNews {
-    /// It is time to look again.
-    Routine,
-    /// An address was in no known module.
-    UnknownCode,
+pub enum UnknownCode {
+    /// The mappings have been read anew.
+    MapsRead,
+    /// They were read in vain so recently that it is not worth while yet.
+    TooEarly,
 }
 
 /// Whether a target still runs.
@@ -72,7 +72,12 @@ pub struct Target {
     task_dir: File,
     /// Link count of `task_dir` when threads were last listed: 2 + number of threads (`fs/proc/base.c`).
     task_links: u64,
+    opened: Instant,
     maps_read: Instant,
+    /// How long after `maps_read` code in no known module makes us read the mappings again: not at all at first, longer
+    /// and longer for code that stays unknown.
+    patience_ns: u64,
+    stat: KeptOpen,
     /// Changes with every `execve`: where the kernel put the first stack (field 28 of `stat`).
     start_of_stack: u64,
 }
@@ -91,9 +96,13 @@ impl Target {
             life: Life::Running,
             task_dir: File::open(format!("/proc/{pid}/task"))?,
             task_links: 0,
+            opened: Instant::now(),
             maps_read: Instant(0),
+            patience_ns: 0,
+            stat: KeptOpen::open(format!("/proc/{pid}/stat"))?,
             start_of_stack: 0,
         };
+        target.note_exec();
         target.read_maps(modules);
         Ok(target)
     }
@@ -142,27 +151,38 @@ impl Target {
         }
     }
 
-    /// Reads the mappings again when `news` and the time since call for it; whether they were read.
-    pub fn refresh_maps(&mut self, news: MapsNews, modules: &ModuleStore) -> bool {
-        let age_ns = Instant::now().ns_since(self.maps_read);
-        let due = match news {
-            MapsNews::Routine => age_ns > MAPS_OLD_AFTER_NS,
-            MapsNews::UnknownCode => age_ns > MAPS_YOUNG_FOR_NS,
-        };
-        if due {
+    /// Once per tick: reads the mappings again if they are old, or another program's; whether they were read.
+    pub fn refresh_maps(&mut self, now: Instant, modules: &ModuleStore) -> bool {
+        let old = now.ns_since(self.maps_read) > MAPS_OLD_AFTER_NS;
+        let young = now.ns_since(self.opened) < MAY_EXEC_FOR_NS;
+        let replaced = (old || young) && self.note_exec();
+        if replaced {
+            // Nothing that was known of the interpreter holds.
+            self.python = TargetPython::default();
+        }
+        if old || replaced {
             self.read_maps(modules);
         }
-        due
+        old || replaced
+    }
+
+    /// An address was in no known module: reads the mappings again, unless that was in vain a short while ago.
+    pub fn code_is_unknown(&mut self, modules: &ModuleStore) -> UnknownCode {
+        if Instant::now().ns_since(self.maps_read) < self.patience_ns {
+            return UnknownCode::TooEarly;
+        }
+        self.patience_ns = (self.patience_ns * 2).clamp(1_000_000, MAPS_OLD_AFTER_NS);
+        self.read_maps(modules);
+        UnknownCode::MapsRead
+    }
+
+    /// Reading the mappings again has made the unknown code known.
+    pub fn code_is_known(&mut self) {
+        self.patience_ns = 0;
     }
 
     fn read_maps(&mut self, modules: &ModuleStore) {
         self.maps_read = Instant::now();
-        let start_of_stack = self.start_of_stack();
-        if start_of_stack != self.start_of_stack {
-            // Another program since: nothing that was known of the interpreter holds.
-            self.start_of_stack = start_of_stack;
-            self.python = TargetPython::default();
-        }
         // An error means that the process is ending; its threads will tell.
         if let Ok(mappings) = read_mappings(self.pid, &self.memory, modules) {
             self.python.look_for_candidates(&mappings, modules);
@@ -170,8 +190,11 @@ impl Target {
         }
     }
 
-    fn start_of_stack(&self) -> u64 {
-        Process::new(self.pid as i32).and_then(|process| process.stat()).map_or(0, |stat| stat.startstack)
+    /// Whether the process has executed another program since this was last asked.
+    fn note_exec(&mut self) -> bool {
+        let Ok(start_of_stack) = self.stat.read(start_of_stack) else { return false };
+        let before = std::mem::replace(&mut self.start_of_stack, start_of_stack);
+        before != start_of_stack
     }
 
     /// Reads the Python frames of a thread.
@@ -197,4 +220,13 @@ impl Target {
     pub fn learn_frame_depth(&mut self, capture: &Capture, scratch: &mut NativeStack) {
         self.unwinder.learn_frame_depth(&self.space, &capture.registers, &capture.stack, scratch);
     }
+}
+
+/// Field 28 of `stat` (`proc_pid_stat(5)`): random for every `execve`, unless randomisation is off.
+fn start_of_stack(line: &str) -> Option<u64> {
+    const FIELD: usize = 28;
+    /// The state, the first field behind the name.
+    const STATE: usize = 3;
+    let (_, fields) = line.rsplit_once(") ")?;
+    fields.split_ascii_whitespace().nth(FIELD - STATE)?.parse().ok()
 }

@@ -52,6 +52,7 @@ impl PtraceBackend {
                     continue;
                 }
                 Verdict::WantsRegisters => self.ask_for_registers(state, &syscall, subject),
+                Verdict::WantsAnotherLook => return Look::Done,
                 Verdict::WantsMoreStack | Verdict::Done => {}
             }
             break;

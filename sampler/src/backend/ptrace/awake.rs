@@ -78,8 +78,11 @@ impl PtraceBackend {
         let after = subject.thread().and_then(|thread| thread.schedstat().ok());
         self.tracer.release(stopped);
         let now = Instant::now();
-        self.stopped_ns += now.ns_since(begun);
-        let state = known.unwrap_or_else(|| state_at(subject.tick, now, before, after.unwrap_or(before)));
+        let after = after.unwrap_or(before);
+        // A thread that waited for a CPU before it could stop was not stopped meanwhile.
+        let waited_ns = if known.is_some() { 0 } else { after.wait_ns.saturating_sub(before.wait_ns) };
+        self.stopped_ns += now.ns_since(begun).saturating_sub(waited_ns);
+        let state = known.unwrap_or_else(|| state_at(subject.tick, now, before, after));
         if let Some(thread) = subject.thread() {
             thread.rest = Rest::Unknown;
         }
