@@ -31,7 +31,7 @@ say "recording $seconds s of the whole wall clock (--idle): who waits, and for w
 "$stackclock" record -p "$pid" -d "$seconds" --idle -o "$OUT/demo-wall.svg" -o "$OUT/demo-wall.speedscope.json"
 
 say 'the ten functions with most wall-clock time of their own'
-"$VENV_PYTHON" scripts/demo/top10.py "$OUT/demo-wall.speedscope.json"
+"$stackclock" report --sort self --limit 10 "$OUT/demo-wall.speedscope.json"
 
 cat <<END
 
