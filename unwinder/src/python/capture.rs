@@ -166,27 +166,19 @@ impl Interpreter {
         let layout = self.layout();
         let tstate = Piece::new(thread.tstate, layout.thread.extent);
         let tid = Piece::new(self.tid_place().address(thread.thread_id), 4);
-        let first = out.scratch.used.len();
-        out.scratch.used.push(tstate);
-        if layout.thread.native_thread_id.is_none() {
-            out.scratch.used.push(tid);
-        }
-        // The hints contain these two. Memory that is not mapped any more fails the whole call: then without.
-        let mut wanted = std::mem::take(&mut out.scratch.wanted);
+        let count = if layout.thread.native_thread_id.is_some() { 1 } else { 2 };
+        let mut owner = [tstate, tid];
+        let owner = owner.get_mut(..count).unwrap_or_default();
+        let Scratch { snapshot, used, wanted, .. } = &mut out.scratch;
+        used.extend_from_slice(owner);
         wanted.clear();
+        wanted.extend_from_slice(owner);
         wanted.extend_from_slice(&hints.pieces);
-        let hinted = !wanted.is_empty() && out.scratch.snapshot.fetch(&mut wanted, memory).is_ok();
-        wanted.clear();
-        wanted.extend_from_slice(out.scratch.used.get(first..).unwrap_or_default());
-        let base = match hinted {
-            true => out.scratch.snapshot.fetch(&mut wanted, memory),
-            false => {
-                out.scratch.snapshot.clear();
-                out.scratch.snapshot.fetch(&mut wanted, memory)
-            }
-        };
-        out.scratch.wanted = wanted;
-        base?;
+        // Hinted memory that is not mapped any more fails the whole call: then without hints.
+        if snapshot.fetch(wanted, memory).is_err() {
+            snapshot.clear();
+            snapshot.fetch(owner, memory)?;
+        }
         self.check_owner(thread, tstate, tid, &out.scratch.snapshot)?;
         let mut walk = Walk { layout, tstate: thread.tstate, memory, out };
         match &layout.frames {

@@ -65,8 +65,8 @@ pub(crate) struct Snapshot {
     parts: Vec<ReadPart<'static>>,
 }
 
-/// Unused bytes that are worth reading to save a part; far less than a page.
-const JOIN_GAP: u64 = 1024;
+/// Unused bytes that are worth reading to save a part; less than a page, so that nothing unmapped is between.
+const JOIN_GAP: u64 = 3072;
 /// The largest piece that is only looked up by its start: larger ones hold many frames.
 const MAX_SINGLE: usize = 512;
 /// Linux takes at most 1024 parts (`UIO_MAXIOV`) in one call.
