@@ -1,5 +1,7 @@
 //! A CPython runtime in the target: its interpreters and thread states.
 
+use rustc_hash::FxHashSet;
+
 use super::gil::{self, Gil, GilSymbols};
 use super::layout::{self, Layout};
 use super::snapshot::{LoopGuard, Piece, Snapshot, avma_at, field, u64_at};
@@ -25,9 +27,9 @@ pub struct Location {
 pub struct PythonThread {
     /// Its `PyThreadState`.
     pub tstate: Avma,
-    /// Its tid in the target's PID namespace; 0 when the thread state belongs to no thread (any more).
+    /// Its tid in the target's PID namespace; 0 when the thread state belongs to no thread (yet, or any more).
     pub native_tid: u32,
-    /// Its `pthread_t`, Python's `threading.get_ident()`.
+    /// Its `pthread_t`, Python's `threading.get_ident()`; 0 when `native_tid` is.
     pub thread_id: Avma,
     /// Index of its interpreter; 0 is the one made last, the main interpreter has the highest.
     pub interpreter: usize,
@@ -113,7 +115,7 @@ impl Interpreter {
             watched.push(Watched { address: head, expected: newest.0 });
             let before = threads.len();
             self.list_threads(newest, interpreters.len(), memory, &mut threads)?;
-            watched.extend(threads.get(before).into_iter().flat_map(|newest| self.identity(newest)));
+            self.tell_newcomers(threads.get_mut(before..).unwrap_or_default(), &mut watched);
             interpreters.push(address);
             address = Avma(memory.read_u64(field(address, self.layout.interpreter.next))?);
         }
@@ -129,8 +131,25 @@ impl Interpreter {
         Ok(())
     }
 
-    /// What the state of a thread says of its thread. The newest one's is watched as well as its address, since it
-    /// may be freed and made again in the same place.
+    /// Finds the states of one interpreter that have no thread of their own yet, and what is to be watched.
+    ///
+    /// A state is made by the thread that starts another one, and says until the new thread runs that it belongs
+    /// to its maker (up to 3.11) or to nobody; when that changes, no list does. The newest one is watched in any
+    /// case, since it may be freed and made again in the same place.
+    fn tell_newcomers(&self, threads: &mut [PythonThread], watched: &mut Vec<Watched>) {
+        let mut owners = FxHashSet::default();
+        for (index, thread) in threads.iter_mut().enumerate().rev() {
+            let newcomer = thread.thread_id.0 == 0 || !owners.insert(thread.thread_id);
+            if newcomer || index == 0 {
+                watched.extend(self.identity(thread));
+            }
+            if newcomer {
+                (thread.thread_id, thread.native_tid) = (Avma(0), 0);
+            }
+        }
+    }
+
+    /// What the state of a thread says of its thread.
     fn identity(&self, thread: &PythonThread) -> impl Iterator<Item = Watched> + use<> {
         let layout = &self.layout.thread;
         let ident = Watched { address: field(thread.tstate, layout.thread_id), expected: thread.thread_id.0 };

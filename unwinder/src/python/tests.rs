@@ -158,3 +158,49 @@ fn thread_at(interpreter: &Interpreter, tstate: Avma, memory: &Hostile) -> Pytho
     };
     PythonThread { tstate, native_tid, thread_id, interpreter: 0 }
 }
+
+/// Memory of zeros and a few words.
+#[derive(Default)]
+struct Words(std::collections::HashMap<u64, u64>);
+
+impl Memory for Words {
+    fn read(&self, address: Avma, into: &mut [u8]) -> Result<(), MemoryError> {
+        for (index, byte) in into.iter_mut().enumerate() {
+            let at = address.0 + index as u64;
+            let word = self.0.get(&(at & !7)).copied().unwrap_or(0);
+            *byte = word.to_le_bytes()[(at & 7) as usize];
+        }
+        Ok(())
+    }
+}
+
+/// In 3.11 a state made for a thread that does not run yet says that it is its maker's, here the main thread's.
+#[test]
+fn a_state_of_a_thread_that_does_not_run_yet_is_nobodys() {
+    const INTERPRETER: u64 = 0x10_0000;
+    let tstate = |number: u64| 0x20_0000 + 0x1000 * number;
+    let mut memory = Words::default();
+    let mut put = |at: u64, word: u64| memory.0.insert(at, word);
+    put(RUNTIME.0 + 0x28, INTERPRETER);
+    put(INTERPRETER + 0x10, tstate(3));
+    for (number, next, thread_id, native) in
+        [(3, tstate(2), 0x3000, 30), (2, tstate(1), 0x1000, 10), (1, 0, 0x1000, 10)]
+    {
+        put(tstate(number) + 0x8, next);
+        put(tstate(number) + 0x98, thread_id);
+        put(tstate(number) + 0xa0, native);
+    }
+    let location = Location { version: version(11), runtime: RUNTIME, pid: 10, gil_symbols: None };
+    let mut interpreter = Interpreter::new(location, &memory).expect("a list of three");
+    let tids = |interpreter: &Interpreter| -> Vec<u32> {
+        interpreter.threads().iter().map(|thread| thread.native_tid).collect()
+    };
+    assert_eq!(tids(&interpreter), [30, 0, 10]);
+    assert!(!interpreter.threads_changed(&memory));
+    memory.0.insert(tstate(2) + 0x98, 0x2000);
+    memory.0.insert(tstate(2) + 0xa0, 20);
+    assert!(interpreter.threads_changed(&memory), "no list has changed, but the thread runs now");
+    interpreter.refresh_threads(&memory).expect("a list of three");
+    assert_eq!(tids(&interpreter), [30, 20, 10]);
+    assert!(!interpreter.threads_changed(&memory));
+}

@@ -39,6 +39,45 @@ fn check_threads(python: &Python) {
     println!("{:?}: 20 threads came and went", python.version);
 }
 
+/// Threads are started as fast as can be while their list is read as fast as can be.
+fn check_crowd(python: &Python) {
+    let mut target = Target::start(python, "crowd.py", &[]);
+    let memory = target.memory();
+    assert_eq!(target.json(), "begin");
+    let mut interpreter = target.interpreter();
+    let done = std::thread::spawn({
+        let mut target = target;
+        move || (target.json(), target)
+    });
+    while !done.is_finished() {
+        if interpreter.threads_changed(&memory) {
+            // The list changes while it is read, so this may fail; what was before is then kept.
+            let _ = interpreter.refresh_threads(&memory);
+        }
+    }
+    let (tids, target) = done.join().expect("the target's output is read");
+    if interpreter.threads_changed(&memory) {
+        interpreter.refresh_threads(&memory).expect("the list is at rest");
+    }
+    let main = thread_of(&interpreter, target.pid());
+    assert_eq!(
+        interpreter.threads().last(),
+        Some(&main),
+        "{:?}: the main thread is the oldest",
+        python.version
+    );
+    for tid in tids.as_array().expect("tids") {
+        let tid = tid.as_u64().expect("a tid") as u32;
+        let states = interpreter.threads().iter().filter(|thread| thread.native_tid == tid).count();
+        assert_eq!(states, 1, "{:?}: thread {tid}", python.version);
+    }
+}
+
+#[test]
+fn threads_are_found_however_fast_they_start() {
+    pythons().iter().for_each(check_crowd);
+}
+
 #[test]
 fn new_threads_are_noticed_and_ended_ones_are_not_read() {
     pythons().iter().for_each(check_threads);
