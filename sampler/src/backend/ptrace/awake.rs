@@ -73,6 +73,7 @@ impl PtraceBackend {
         before: SchedStat,
         subject: &mut Subject<'_>,
     ) {
+        let stopped_at = Instant::now();
         let registers = stopped.registers();
         let python = registers.map(|registers| self.copy(registers, subject));
         let after = subject.thread().and_then(|thread| thread.schedstat().ok());
@@ -82,7 +83,7 @@ impl PtraceBackend {
         // A thread that waited for a CPU before it could stop was not stopped meanwhile.
         let waited_ns = if known.is_some() { 0 } else { after.wait_ns.saturating_sub(before.wait_ns) };
         self.stopped_ns += now.ns_since(begun).saturating_sub(waited_ns);
-        let state = known.unwrap_or_else(|| state_at(subject.tick, now, before, after));
+        let state = known.unwrap_or_else(|| state_at(subject.tick, stopped_at, before, after));
         if let Some(thread) = subject.thread() {
             thread.rest = Rest::Unknown;
         }
@@ -101,9 +102,9 @@ impl PtraceBackend {
 }
 
 /// Whether a thread that is stopped now was on a CPU at the tick (module docs).
-fn state_at(tick: Tick, now: Instant, before: SchedStat, after: SchedStat) -> RunState {
+fn state_at(tick: Tick, stopped_at: Instant, before: SchedStat, after: SchedStat) -> RunState {
     let waited_ns = after.wait_ns.saturating_sub(before.wait_ns);
-    match after.timeslices != before.timeslices && waited_ns >= now.ns_since(tick.began) {
+    match after.timeslices != before.timeslices && waited_ns >= stopped_at.ns_since(tick.began) {
         true => RunState::Runnable,
         false => RunState::Running,
     }
