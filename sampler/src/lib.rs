@@ -10,6 +10,7 @@ mod clock;
 mod error;
 mod memory;
 mod options;
+mod priority;
 mod proc;
 mod ptrace;
 mod recorder;

@@ -17,6 +17,7 @@ use crate::backend::ptrace::PtraceBackend;
 use crate::backend::{CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
+use crate::priority::SamplingPriority;
 use crate::ptrace::Tracer;
 use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
@@ -102,6 +103,7 @@ impl Session {
     ) -> Result<Recording, SamplerError> {
         // Without it the kernel may wake us 50 us late (prctl(2), PR_SET_TIMERSLACK).
         let _ = nix::sys::prctl::set_timerslack(1);
+        let _priority = SamplingPriority::raise();
         let started = SystemTime::now();
         let begin = Instant::now();
         let end = self.options.duration.map(|duration| begin.plus_ns(duration.as_nanos() as u64));
