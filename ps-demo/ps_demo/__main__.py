@@ -1,4 +1,4 @@
-"""python3 -m ps_demo run|check|report|build|trainer"""
+"""python3 -m ps_demo run|demo|check|report|build|trainer"""
 
 import sys
 
@@ -13,6 +13,10 @@ def main() -> int:
         from . import trainer
 
         trainer.run(arguments)
+    if command == "demo":
+        from . import demo
+
+        return demo.main(arguments)
     if command == "check":
         from . import findings
 
@@ -26,6 +30,7 @@ def main() -> int:
 
         return build.main()
     print("usage: python3 -m ps_demo run [--help]      servers, trainers, faults, and a command to run beside them\n"
+          "       python3 -m ps_demo demo [--help]     records all of them with stackclock, and explains\n"
           "       python3 -m ps_demo check [--help]    sets a profile beside the manifest of its run\n"
           "       python3 -m ps_demo report FILE...    sums up timer reports\n"
           "       python3 -m ps_demo build             builds what this machine has the packages for\n"

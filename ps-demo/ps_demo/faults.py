@@ -131,7 +131,7 @@ def _device_query(_parameters: dict) -> list[Finding]:
             "the I/O thread asks the device before each read", timers=("Fault.DeviceQuery.Total",),
         ),
         Finding(
-            "trainer", "main", (r"Worker::Wait",), "off-cpu", 0.25, 0.95,
+            "trainer", "main", (r"Worker::Wait",), "off-cpu", 0.10, 0.95,
             "the Python thread waits for the I/O thread", timers=("OP.Wait",),
         ),
     ]
@@ -140,7 +140,7 @@ def _device_query(_parameters: dict) -> list[Finding]:
 def _gil_loader(parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "trainer", "main", (r"train_step",), "gil-wait", 0.40, 1.0,
+            "trainer", "main", (r"Trainer\.train",), "gil-wait", 0.40, 1.0,
             "the main thread waits for the GIL",
         ),
         Finding(

@@ -126,9 +126,9 @@ def judge(finding: Finding, manifest: dict, samples: list[Sample]) -> Verdict:
 def timers_of(finding: Finding, manifest: dict, processes: list[dict], recorded_s: float) -> float | None:
     """The timers' share of one thread's time, from the windows that lie inside the recording; None if there are none.
 
-    The command may work on for a while after the recording, and slow the others down by that."""
-    start_unix = manifest["exec"]["start_unix"]
-    end_unix = min(manifest["exec"]["end_unix"], start_unix + recorded_s + STARTUP_SECONDS)
+    The command works before its first sample and after its last one, and slows the others down by that."""
+    start_unix = manifest["exec"]["start_unix"] + STARTUP_SECONDS
+    end_unix = manifest["exec"]["start_unix"] + recorded_s
     total = 0.0
     for process in processes:
         windows = [
@@ -164,7 +164,7 @@ def format_verdicts(verdicts: list[tuple[str, Verdict]]) -> str:
     lines = [f"{'expected':>12} {'found':>7} {'timers':>7}  finding"]
     for fault, verdict in verdicts:
         finding = verdict.finding
-        bounds = f"{finding.minimum_share:.0%}-{finding.maximum_share:.0%}"
+        bounds = f"{finding.minimum_share * 100:g}-{finding.maximum_share * 100:g}%"
         timers = "-" if verdict.timers_share is None else f"{verdict.timers_share:.1%}"
         ok = "ok  " if verdict.within_bounds and verdict.agrees else "FAIL"
         who = f"{finding.role}{'' if finding.rank is None else f' {finding.rank}'}/{finding.thread}"

@@ -6,11 +6,7 @@ import threading
 import torch
 
 from .clicks import Batch, Clicks
-
-
-def name_thread(name: str) -> None:
-    threading.current_thread().name = name
-    torch.ops.psdemo.set_thread_name(name)
+from .marks import name_thread
 
 
 class BatchLoader:

@@ -1,14 +1,32 @@
-"""Named stretches of the trainer's Python thread: timers in the report, and events in a trace file if one is asked for."""
+"""Named stretches of the trainer's Python thread: timers in the report, and events in a trace file if one is asked for.
+And names of threads."""
 
+import ctypes
 import json
 import os
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
+_hooks: ctypes.PyDLL | None = None
 _events: list[dict] | None = None
+
+
+def load(op_library: Path) -> None:
+    """PyDLL keeps the GIL during a call, so that a mark costs its thread no wait for it."""
+    global _hooks
+    _hooks = ctypes.PyDLL(str(op_library))
+    _hooks.psdemo_perf_record.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+    _hooks.psdemo_perf_record.restype = None
+    _hooks.psdemo_set_thread_name.argtypes = [ctypes.c_char_p]
+    _hooks.psdemo_set_thread_name.restype = None
+
+
+def name_thread(name: str) -> None:
+    """Names the current thread for Python and for the system."""
+    threading.current_thread().name = name
+    _hooks.psdemo_set_thread_name(name.encode())
 
 
 def start_trace() -> None:
@@ -23,7 +41,7 @@ def mark(timer: str):
         yield
     finally:
         duration_ns = time.monotonic_ns() - start_ns
-        torch.ops.psdemo.perf_record(timer, duration_ns)
+        _hooks.psdemo_perf_record(timer.encode(), duration_ns)
         if _events is not None:
             _events.append({"name": timer, "ts": start_ns / 1000, "dur": duration_ns / 1000})
 

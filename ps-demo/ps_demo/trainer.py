@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from . import clicks
+from . import clicks, marks
 from .faults import parse_fault
 from .loader import BatchLoader, TextParsers
-from .marks import mark, start_trace, write_trace
+from .marks import mark
 from .model import Dlrm
 
 READY_AFTER_STEPS = 5
@@ -219,6 +219,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def connect(args: argparse.Namespace) -> None:
     torch.ops.load_library(args.op_library)
+    marks.load(args.op_library)
     torch.ops.psdemo.init(
         args.transport, args.servers.split(","), args.dim, args.rpc_timeout_ms, args.op_fault,
         args.ofi_rendezvous, args.ofi_namespace, args.ofi_provider, args.ofi_put,
@@ -242,10 +243,10 @@ def main(arguments: list[str]) -> int:
         if args.world_size > 1:
             dist.barrier()
         if args.trace_file:
-            start_trace()
+            marks.start_trace()
         seconds = trainer.train()
         if args.trace_file:
-            write_trace(args.trace_file)
+            marks.write_trace(args.trace_file)
     except (RuntimeError, ValueError, OSError) as error:
         print(f"error: trainer rank {args.rank}: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
         return 1

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/thread_name.h"
 #include "client/client.h"
 #include "perf/perf.h"
 #include "torch/client_op.h"
@@ -160,17 +159,6 @@ at::Tensor Wait(int64_t ticket) {
   return rows;
 }
 
-// Timers measured in Python go into the same report.
-void PerfRecord(const std::string& timer, int64_t duration_ns) {
-  TORCH_CHECK(duration_ns >= 0, "psdemo: a duration cannot be negative");
-  if (perf::internal::recording.load(std::memory_order_relaxed)) {
-    perf::Record(perf::Register(timer), static_cast<uint64_t>(duration_ns));
-  }
-}
-
-// Python before 3.14 does not give the system its threads' names.
-void SetCurrentThreadName(const std::string& name) { SetThreadName(name); }
-
 }  // namespace
 
 TORCH_LIBRARY(psdemo, library) {
@@ -186,8 +174,6 @@ TORCH_LIBRARY(psdemo, library) {
   library.def("emb_write_async(Tensor keys, Tensor rows) -> int", &EmbWriteAsync);
   library.def("emb_update_async(Tensor keys, Tensor gradients, float learning_rate) -> int", &EmbUpdateAsync);
   library.def("wait(int ticket) -> Tensor", &Wait);
-  library.def("perf_record(str timer, int duration_ns) -> ()", &PerfRecord);
-  library.def("set_thread_name(str name) -> ()", &SetCurrentThreadName);
 }
 
 }  // namespace psdemo
