@@ -17,8 +17,8 @@ use crate::backend::ptrace::PtraceBackend;
 use crate::backend::{CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
-use crate::priority::SamplingPriority;
 use crate::ptrace::Tracer;
+use crate::punctuality::Punctual;
 use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
 use crate::target::{Launched, Life, Target, admit, children_of, describe};
@@ -101,9 +101,7 @@ impl Session {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<Recording, SamplerError> {
-        // Without it the kernel may wake us 50 us late (prctl(2), PR_SET_TIMERSLACK).
-        let _ = nix::sys::prctl::set_timerslack(1);
-        let _priority = SamplingPriority::raise();
+        let punctual = Punctual::begin();
         let started = SystemTime::now();
         let begin = Instant::now();
         let end = self.options.duration.map(|duration| begin.plus_ns(duration.as_nanos() as u64));
@@ -128,6 +126,7 @@ impl Session {
             }
         }
         self.finish(begin, end);
+        drop(punctual);
         let now = Instant::now();
         let duration_ns = end.map_or(now, |end| end.min(now)).ns_since(begin);
         let counters = Counters {
