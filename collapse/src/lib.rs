@@ -42,5 +42,5 @@ pub use import::{Importer, TooLong};
 pub use profile::{Counters, Process, ProcessId, Profile, Recorded, Sample, Thread, ThreadId, ThreadTotals};
 pub use stack::{FrameId, Interner, StackId, StackTable};
 pub use state::{RunState, Syscall};
-pub use timeline::{Seen, Timeline};
+pub use timeline::{AwakeTime, Seen, Timeline};
 pub use view::{Clock, Code, Lines, Row, Threads, View, ViewOptions};

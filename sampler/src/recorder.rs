@@ -9,7 +9,7 @@ use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd};
 use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack};
 use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
 
-use crate::backend::{Observation, ObservationSink, PythonSight, Sight, Verdict};
+use crate::backend::{Account, Observation, ObservationSink, PythonSight, Sight, Verdict};
 use crate::options::FrameSelection;
 use crate::target::{Target, TargetThread, UnknownCode, describe, thread_name};
 
@@ -108,10 +108,11 @@ impl Recorder {
         self.timeline.add_process(process)
     }
 
-    /// A thread was found gone at `at_ns`.
-    pub fn thread_ended(&mut self, thread: &TargetThread, at_ns: u64) {
+    /// A thread was found gone, or the recording was over, at `at_ns`; `account` is its last, if it could be read.
+    pub fn thread_ended(&mut self, thread: &TargetThread, at_ns: u64, account: Option<Account>) {
         if let Some(record) = thread.record {
-            self.timeline.end_thread(record, at_ns);
+            let awake = account.and_then(|account| thread.awake_until(&account));
+            self.timeline.end_thread(record, at_ns, awake);
             if let Some(known) = self.timeline.thread_mut(record) {
                 known.totals = thread.totals();
             }
@@ -138,11 +139,19 @@ impl Recorder {
         }
     }
 
-    fn see(&mut self, target: &mut Target, index: usize, at_ns: u64, seen: Seen, flaw: Option<Flaw>) {
+    fn see(
+        &mut self,
+        target: &mut Target,
+        index: usize,
+        (at_ns, account): (u64, Account),
+        seen: Seen,
+        flaw: Option<Flaw>,
+    ) {
         let Some(thread) = target.threads.get_mut(index) else { return };
         let record = match thread.record {
             Some(record) => {
-                self.timeline.observe(record, at_ns, seen);
+                let awake = thread.awake_until(&account);
+                self.timeline.observe(record, at_ns, seen, awake);
                 record
             }
             None => {
@@ -158,6 +167,7 @@ impl Recorder {
             self.tally.take_back(self.flaws[slot]);
         }
         thread.observed_at = Some(at_ns);
+        thread.account = Some(account);
         self.flaws[slot] = flaw;
         self.tally.add(flaw);
     }
@@ -216,7 +226,7 @@ impl Recorder {
 
 impl ObservationSink for Recorder {
     fn observe(&mut self, target: &mut Target, index: usize, observation: Observation<'_>) -> Verdict {
-        let Observation { at_ns, state, holds_gil, sight } = observation;
+        let Observation { at_ns, state, holds_gil, account, sight } = observation;
         self.merged.clear();
         let (flaw, verdict) = match sight {
             Sight::Captured { native, python } => {
@@ -231,7 +241,7 @@ impl ObservationSink for Recorder {
         }
         let frames = &mut self.frames;
         let stack = self.stacks.intern(self.merged.iter().rev().map(|&frame| frames.intern(frame)));
-        self.see(target, index, at_ns, Seen { state, stack, holds_gil }, flaw);
+        self.see(target, index, (at_ns, account), Seen { state, stack, holds_gil }, flaw);
         verdict
     }
 

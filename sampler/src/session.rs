@@ -14,7 +14,7 @@ use stackclock_collapse::{Counters, Recorded};
 
 use crate::SamplerError;
 use crate::backend::ptrace::PtraceBackend;
-use crate::backend::{CaptureBackend, Tick};
+use crate::backend::{Account, CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
 use crate::ptrace::Tracer;
@@ -149,7 +149,7 @@ impl Session {
         for target in self.targets.iter_mut().filter(|target| target.life == Life::Running) {
             let news = target.refresh_threads();
             for ended in &news.ended {
-                self.recorder.thread_ended(ended, tick.at_ns);
+                self.recorder.thread_ended(ended, tick.at_ns, None);
             }
             for tid in news.began {
                 target.adopt(tid);
@@ -207,10 +207,10 @@ impl Session {
         for target in &mut self.targets {
             self.recorder.rename(target);
             for thread in &mut target.threads {
-                if let Ok(last) = thread.schedstat() {
-                    thread.last = last;
-                }
-                self.recorder.thread_ended(thread, at_ns);
+                let last = thread.schedstat().ok();
+                thread.last = last.unwrap_or(thread.last);
+                let account = last.map(Account::at_once);
+                self.recorder.thread_ended(thread, at_ns, account);
             }
         }
     }

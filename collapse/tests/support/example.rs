@@ -111,7 +111,7 @@ fn add(
     let thread = timeline.add_thread(process, tid, name.to_owned(), start_ms * MS, seen(&script[0]));
     for (before, now) in script.iter().zip(&script[1..]) {
         timeline.observe_same(thread);
-        timeline.observe(thread, before.0 * MS + 333 * u64::from(tid % 3), seen(now));
+        timeline.observe(thread, before.0 * MS + 333 * u64::from(tid % 3), seen(now), None);
     }
     let wait_ns = 20 * MS;
     timeline.thread_mut(thread).unwrap().totals = ThreadTotals { cpu_ns: 300 * MS, wait_ns };
@@ -135,7 +135,7 @@ pub fn profile() -> Profile {
     add(&mut timeline, (0, 1201, "pool-1"), 0, WORKER);
     add(&mut timeline, (1, 1300, "redis-server"), 0, SERVER);
     let short = add(&mut timeline, (0, 1202, ""), 250, SHORT);
-    timeline.end_thread(short, 600 * MS + 1);
+    timeline.end_thread(short, 600 * MS + 1, None);
     let stacks = stacks();
     let mut profile = timeline.finish(1000 * MS, |profile, raw| {
         let ids: Vec<_> =

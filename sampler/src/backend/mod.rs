@@ -19,6 +19,7 @@ use stackclock_unwinder::python::PythonCapture;
 use stackclock_unwinder::{Capture, Failure};
 
 use crate::clock::Instant;
+use crate::proc::SchedStat;
 use crate::target::Target;
 
 /// One pass over all targets.
@@ -39,8 +40,30 @@ pub struct Observation<'a> {
     pub state: RunState,
     /// Whether it held its interpreter's GIL.
     pub holds_gil: bool,
+    /// Its counters.
+    pub account: Account,
     /// Its stack, as far as it was seen.
     pub sight: Sight<'a>,
+}
+
+/// The scheduler's count for a thread at an observation, exact to the nanosecond: it is read while the thread sleeps,
+/// or stands still.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Account {
+    /// The counters.
+    pub counters: SchedStat,
+    /// How long after the observation's instant they were read: a stop takes some microseconds, and longer when the
+    /// thread has no CPU.
+    pub lag_ns: u64,
+    /// For how much of that the thread waited for a CPU.
+    pub lag_waiting_ns: u64,
+}
+
+impl Account {
+    /// Counters read at the instant of the observation.
+    pub fn at_once(counters: SchedStat) -> Self {
+        Account { counters, lag_ns: 0, lag_waiting_ns: 0 }
+    }
 }
 
 /// How much was seen of a thread's stack.

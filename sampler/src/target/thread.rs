@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 
-use stackclock_collapse::{ThreadId, ThreadTotals};
+use stackclock_collapse::{AwakeTime, ThreadId, ThreadTotals};
 use stackclock_unwinder::python::{PythonThread, ThreadHints};
 
+use crate::backend::Account;
 use crate::proc::{KeptOpen, SchedStat, SyscallState, TaskState};
 
 /// Stack bytes copied at first: 98 % of stacks end within them (UNWINDING.md 2).
@@ -24,6 +25,8 @@ pub struct TargetThread {
     pub record: Option<ThreadId>,
     /// When its last observation was, ns since the recording began.
     pub observed_at: Option<u64>,
+    /// Counters at its last observation.
+    pub account: Option<Account>,
     /// Counters when it was last looked at.
     pub last: SchedStat,
     /// Whether the last sight holds for as long as `last.timeslices` stays the same.
@@ -65,6 +68,7 @@ impl TargetThread {
             tid_inside: tid_inside(pid, tid).unwrap_or(tid),
             record: None,
             observed_at: None,
+            account: None,
             last: first,
             rest: Rest::Unknown,
             stack_bytes: FIRST_STACK_BYTES,
@@ -84,6 +88,20 @@ impl TargetThread {
         let grown = more > self.stack_bytes;
         self.stack_bytes = more;
         grown
+    }
+
+    /// How it divided its time awake between its last observation and this one.
+    pub fn awake_until(&self, account: &Account) -> Option<AwakeTime> {
+        let before = self.account?;
+        let grown = |later: u64, earlier: u64| later.saturating_sub(earlier);
+        let cpu_ns = grown(account.counters.cpu_ns, before.counters.cpu_ns);
+        let wait_ns = grown(account.counters.wait_ns, before.counters.wait_ns);
+        // From the instants of the counts to those of the observations.
+        let running = |account: &Account| account.lag_ns.saturating_sub(account.lag_waiting_ns);
+        Some(AwakeTime {
+            cpu_ns: (cpu_ns + running(&before)).saturating_sub(running(account)),
+            wait_ns: (wait_ns + before.lag_waiting_ns).saturating_sub(account.lag_waiting_ns),
+        })
     }
 
     /// Whether it has run since this was last asked.

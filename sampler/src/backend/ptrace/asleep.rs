@@ -15,7 +15,7 @@ use stackclock_unwinder::{Avma, Registers};
 
 use super::{Look, PtraceBackend, STOP_BOUND, Subject};
 use crate::arch;
-use crate::backend::Verdict;
+use crate::backend::{Account, Verdict};
 use crate::clock::Instant;
 use crate::proc::{SyscallState, TaskState};
 use crate::ptrace::{Interrupt, SEES_INTERRUPT};
@@ -25,7 +25,7 @@ impl PtraceBackend {
     /// Reads a thread that slept when `syscall` was read.
     pub(super) fn look_at_asleep(&mut self, syscall: SyscallState, subject: &mut Subject<'_>) -> Look {
         let Some(thread) = subject.thread() else { return Look::Gone };
-        let before = thread.last.timeslices;
+        let account = Account::at_once(thread.last);
         let Ok(task) = thread.state() else { return Look::Gone };
         let state = match (task, syscall) {
             (TaskState::Dead, _) => return Look::Gone,
@@ -41,17 +41,17 @@ impl PtraceBackend {
         loop {
             let python = self.copy(registers(&syscall), subject);
             match subject.thread().map(|thread| thread.schedstat()) {
-                Some(Ok(after)) if after.timeslices == before => {}
+                Some(Ok(after)) if after.timeslices == account.counters.timeslices => {}
                 Some(Ok(_)) => return Look::Ran,
                 _ => return Look::Gone,
             }
-            match self.report(state, python, subject) {
+            match self.report(state, account, python, subject) {
                 Verdict::WantsMoreStack
                     if subject.thread().is_some_and(|thread| thread.copy_more_stack()) =>
                 {
                     continue;
                 }
-                Verdict::WantsRegisters => self.ask_for_registers(state, &syscall, subject),
+                Verdict::WantsRegisters => self.ask_for_registers(state, account, &syscall, subject),
                 Verdict::WantsAnotherLook => return Look::Done,
                 Verdict::WantsMoreStack | Verdict::Done => {}
             }
@@ -68,7 +68,13 @@ impl PtraceBackend {
     ///
     /// Not in a call where the program would see `EINTR`, and not in uninterruptible sleep, which a stop would
     /// have to outwait.
-    fn ask_for_registers(&mut self, state: RunState, syscall: &SyscallState, subject: &mut Subject<'_>) {
+    fn ask_for_registers(
+        &mut self,
+        state: RunState,
+        account: Account,
+        syscall: &SyscallState,
+        subject: &mut Subject<'_>,
+    ) {
         let SyscallState::InCall { number, ip, .. } = *syscall else { return };
         let harmless = matches!(state, RunState::Blocked(_) | RunState::GilWait)
             && !SEES_INTERRUPT.contains(&libc::c_long::from(number));
@@ -83,7 +89,7 @@ impl PtraceBackend {
         {
             let python = self.copy(registers, subject);
             subject.target.learn_frame_depth(&self.capture, &mut self.scratch);
-            self.report(state, python, subject);
+            self.report(state, account, python, subject);
         }
         self.tracer.release(stopped);
         self.stopped_ns += Instant::now().ns_since(begun);

@@ -1,20 +1,20 @@
 //! Stopping a thread that is on a CPU or wants one, just long enough to copy it.
 //!
 //! Which of the two it was is told afterwards by the scheduler's counters. A thread that was on a CPU stops in
-//! the timeslice it was in; one that was waiting must be given a CPU first, which starts a new timeslice:
+//! the timeslice it was in; one that was waiting must be given a CPU first, which ends a wait and begins a timeslice:
 //!
 //! ```text
-//!   tick     stop                     timeslices   waited between     it was
-//!    │  runs ─┤                       n    -> n                       Running
-//!    │  waits ........ runs ─┤        n    -> n+1   >= since the tick Runnable
-//!   ─┤  waits . runs ─┤               n    -> n+1   <  since the tick Running: our own waking up took its CPU
+//!   before  tick          stop     waited until the stop       it was
+//!           │     runs ────┤       not at all                  Running
+//!      waits│...... runs ──┤       longer than since the tick  Runnable
+//!       runs│waits . runs ─┤       since the tick              Running: our own waking up took its CPU
 //! ```
 
 use stackclock_collapse::RunState;
 use stackclock_unwinder::Failure;
 
 use super::{Look, Pending, PtraceBackend, STOP_BOUND, Subject};
-use crate::backend::{Observation, ObservationSink, Sight, Tick, Verdict};
+use crate::backend::{Account, Observation, ObservationSink, Sight, Verdict};
 use crate::clock::Instant;
 use crate::proc::SchedStat;
 use crate::ptrace::{Interrupt, StoppedThread};
@@ -28,7 +28,7 @@ impl PtraceBackend {
         };
         let begun = Instant::now();
         match self.tracer.interrupt(tid, STOP_BOUND) {
-            Interrupt::Stopped(stopped) => self.take(stopped, begun, None, before, subject),
+            Interrupt::Stopped(stopped) => self.take(stopped, begun, before, subject),
             Interrupt::Pending(stop) => {
                 let pid = subject.target.pid;
                 self.pending.push(Pending { pid, tid, tick: subject.tick, before, stop });
@@ -37,7 +37,10 @@ impl PtraceBackend {
                 }
             }
             Interrupt::Gone => return Look::Gone,
-            Interrupt::Refused => fail(RunState::Running, Failure::CannotStop, subject),
+            Interrupt::Refused => {
+                let account = Account::at_once(before);
+                fail(RunState::Running, account, Failure::CannotStop, subject);
+            }
         }
         Look::Done
     }
@@ -53,7 +56,7 @@ impl PtraceBackend {
             match (self.tracer.poll(stop), found) {
                 (Interrupt::Stopped(stopped), Some((target, index))) => {
                     let mut subject = Subject { tick, target, index, sink: &mut *sink };
-                    self.take(stopped, Instant::now(), Some(RunState::Runnable), before, &mut subject);
+                    self.take(stopped, Instant::now(), before, &mut subject);
                 }
                 (Interrupt::Stopped(stopped), None) => self.tracer.release(stopped),
                 (Interrupt::Pending(stop), _) => self.pending.push(Pending { pid, tid, tick, before, stop }),
@@ -63,79 +66,70 @@ impl PtraceBackend {
         }
     }
 
-    /// Copies a stopped thread, lets it go, then reports it. `begun` is when its time stood still for us; a thread
-    /// whose stop had to be waited for is known to have been `Runnable`.
-    fn take(
-        &mut self,
-        stopped: StoppedThread,
-        begun: Instant,
-        known: Option<RunState>,
-        before: SchedStat,
-        subject: &mut Subject<'_>,
-    ) {
+    /// Copies a stopped thread, lets it go, then reports it. `begun` is when its time stood still for us.
+    fn take(&mut self, stopped: StoppedThread, begun: Instant, before: SchedStat, subject: &mut Subject<'_>) {
         let stopped_at = Instant::now();
         let registers = stopped.registers();
         let python = registers.map(|registers| self.copy(registers, subject));
         let after = subject.thread().and_then(|thread| thread.schedstat().ok());
         self.tracer.release(stopped);
-        let now = Instant::now();
         let after = after.unwrap_or(before);
+        let waited_ns = after.wait_ns.saturating_sub(before.wait_ns);
+        let lag_ns = stopped_at.ns_since(subject.tick.began);
         // A thread that waited for a CPU before it could stop was not stopped meanwhile.
-        let waited_ns = if known.is_some() { 0 } else { after.wait_ns.saturating_sub(before.wait_ns) };
-        self.stopped_ns += now.ns_since(begun).saturating_sub(waited_ns);
-        let state = known.unwrap_or_else(|| state_at(subject.tick, stopped_at, before, after));
+        self.stopped_ns += Instant::now().ns_since(begun).saturating_sub(waited_ns);
+        let state = state_at(lag_ns, waited_ns);
+        let account = Account { counters: after, lag_ns, lag_waiting_ns: waited_ns.min(lag_ns) };
         if let Some(thread) = subject.thread() {
             thread.rest = Rest::Unknown;
         }
         match python {
             Ok(python) => {
-                if self.report(state, python, subject) == Verdict::WantsMoreStack
+                if self.report(state, account, python, subject) == Verdict::WantsMoreStack
                     && let Some(thread) = subject.thread()
                 {
                     // For the next sample: this thread runs again already.
                     thread.copy_more_stack();
                 }
             }
-            Err(_) => fail(state, Failure::ThreadUnreadable, subject),
+            Err(_) => fail(state, account, Failure::ThreadUnreadable, subject),
         }
     }
 }
 
-/// Whether a thread that is stopped now was on a CPU at the tick (module docs).
-fn state_at(tick: Tick, stopped_at: Instant, before: SchedStat, after: SchedStat) -> RunState {
-    let waited_ns = after.wait_ns.saturating_sub(before.wait_ns);
-    match after.timeslices != before.timeslices && waited_ns >= stopped_at.ns_since(tick.began) {
+/// Between waking up and reading the clock for the tick, ns: a thread whose CPU we took has waited so much longer.
+const WAKING_UP_NS: u64 = 20_000;
+
+/// Whether a thread that stopped `lag_ns` after the tick, having `waited_ns` for a CPU, was on one at the tick (module
+/// docs).
+fn state_at(lag_ns: u64, waited_ns: u64) -> RunState {
+    match waited_ns > lag_ns + WAKING_UP_NS {
         true => RunState::Runnable,
         false => RunState::Running,
     }
 }
 
-fn fail(state: RunState, failure: Failure, subject: &mut Subject<'_>) {
+fn fail(state: RunState, account: Account, failure: Failure, subject: &mut Subject<'_>) {
     let Subject { tick, target, index, sink } = subject;
     let holds_gil = target.holds_gil(*index);
     let sight = Sight::Failed(failure);
-    sink.observe(target, *index, Observation { at_ns: tick.at_ns, state, holds_gil, sight });
+    sink.observe(target, *index, Observation { at_ns: tick.at_ns, state, holds_gil, account, sight });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BEFORE: SchedStat = SchedStat { cpu_ns: 0, wait_ns: 1000, timeslices: 7 };
-
-    fn state(timeslices: u64, wait_ns: u64) -> RunState {
-        let tick = Tick { began: Instant(5_000), at_ns: 0 };
-        state_at(tick, Instant(55_000), BEFORE, SchedStat { cpu_ns: 0, wait_ns, timeslices })
-    }
-
     #[test]
     fn a_wait_longer_than_the_look_was_there_before() {
-        assert_eq!(state(7, 1000), RunState::Running);
-        assert_eq!(state(8, 1000 + 4_000_000), RunState::Runnable);
+        assert_eq!(state_at(50_000, 0), RunState::Running);
+        assert_eq!(state_at(50_000, 4_000_000), RunState::Runnable);
+        assert_eq!(state_at(3_000_000, 4_000_000), RunState::Runnable);
     }
 
     #[test]
-    fn a_wait_shorter_than_the_look_was_our_own_doing() {
-        assert_eq!(state(8, 1000 + 20_000), RunState::Running);
+    fn a_wait_that_began_with_the_look_was_our_own_doing() {
+        assert_eq!(state_at(50_000, 20_000), RunState::Running);
+        assert_eq!(state_at(3_000_000, 3_005_000), RunState::Running);
     }
 }

@@ -20,7 +20,7 @@ use stackclock_unwinder::native::NativeStack;
 use stackclock_unwinder::python::PythonCapture;
 use stackclock_unwinder::{Avma, Capture, Registers, StackBytes};
 
-use super::{CaptureBackend, Observation, ObservationSink, PythonSight, Sight, Tick, Verdict};
+use super::{Account, CaptureBackend, Observation, ObservationSink, PythonSight, Sight, Tick, Verdict};
 use crate::clock::Instant;
 use crate::options::FrameSelection;
 use crate::proc::{SchedStat, SyscallState};
@@ -130,11 +130,17 @@ impl PtraceBackend {
     }
 
     /// Hands the last copy to the recorder.
-    fn report(&self, state: RunState, python: PythonSight<()>, subject: &mut Subject<'_>) -> Verdict {
+    fn report(
+        &self,
+        state: RunState,
+        account: Account,
+        python: PythonSight<()>,
+        subject: &mut Subject<'_>,
+    ) -> Verdict {
         let Subject { tick, target, index, sink } = subject;
         let sight = Sight::Captured { native: &self.capture, python: python.with(&self.python) };
         let holds_gil = target.holds_gil(*index);
-        sink.observe(target, *index, Observation { at_ns: tick.at_ns, state, holds_gil, sight })
+        sink.observe(target, *index, Observation { at_ns: tick.at_ns, state, holds_gil, account, sight })
     }
 
     /// Copies what unwinding and the Python reader need, of a thread that stands still, or will be found out if
