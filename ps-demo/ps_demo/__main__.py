@@ -29,12 +29,14 @@ def main() -> int:
         from . import build
 
         return build.main()
-    print("usage: python3 -m ps_demo run [--help]      servers, trainers, faults, and a command to run beside them\n"
-          "       python3 -m ps_demo demo [--help]     records all of them with stackclock, and explains\n"
-          "       python3 -m ps_demo check [--help]    sets a profile beside the manifest of its run\n"
-          "       python3 -m ps_demo report FILE...    sums up timer reports\n"
-          "       python3 -m ps_demo build             builds what this machine has the packages for\n"
-          "       python3 -m ps_demo trainer [--help]  one trainer rank (started by run)")
+    print(
+        "usage: python3 -m ps_demo run [--help]      servers, trainers, faults, and a command to run beside them\n"
+        "       python3 -m ps_demo demo [--help]     records all of them with stackclock, and explains\n"
+        "       python3 -m ps_demo check [--help]    sets a profile beside the manifest of its run\n"
+        "       python3 -m ps_demo report FILE...    sums up timer reports\n"
+        "       python3 -m ps_demo build             builds what this machine has the packages for\n"
+        "       python3 -m ps_demo trainer [--help]  one trainer rank (started by run)"
+    )
     return 0 if command in ("--help", "-h") else 2
 
 

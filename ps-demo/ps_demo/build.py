@@ -18,7 +18,6 @@ APT = {
     "ofi": "apt install libfabric-dev",
     "memcached": "apt install memcached",
     "rocksdb": "apt install librocksdb-dev",
-    "brpc": "build brpc (no Debian package), then cmake -DBRPC_ROOT=...",
 }
 
 

@@ -1,4 +1,4 @@
-"""Generated click data whose labels can be learnt: every id and every dense feature has a hidden effect on the click."""
+"""Generated click data whose labels can be learnt: each id and each dense feature has a hidden effect on the click."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""`python3 -m ps_demo run`: starts servers and trainers, plants faults, writes the manifest, runs a command beside them."""
+"""`python3 -m ps_demo run`: starts servers and trainers, plants faults, writes the manifest, runs a command beside."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 -m ps_demo run", description=__doc__)
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--trainers", type=int, default=1)
-    parser.add_argument("--transport", default="grpc", choices=["grpc", "brpc", "ofi"])
+    parser.add_argument("--transport", default="grpc", choices=["grpc", "ofi"])
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--steps", type=int, default=0)
     limit.add_argument("--duration", type=float, default=0, help="seconds")
@@ -30,8 +30,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--perf-format", choices=["text", "jsonl"], default="text")
     parser.add_argument("--manifest", help="default: manifest.json in the run directory")
     parser.add_argument(
-        "--exec", dest="command", metavar="COMMAND",
-        help="run this when all are training, then stop; {manifest}, {pids} (-p PID for each) and {run_dir} are filled in",
+        "--exec",
+        dest="command",
+        metavar="COMMAND",
+        help="run this when all are training, then stop; {manifest}, {pids} (-p PID each) and {run_dir} are filled in",
     )
     parser.add_argument("--run-dir", help="logs and reports; default: a new one under out/")
     parser.add_argument("--workers", type=int, default=4, help="threads of each server")
@@ -86,14 +88,24 @@ class Cluster:
         args = self.args
         if args.transport == "ofi":
             self.memcached = Memcached.obtain(
-                args.use_local_memcached, args.memcached_port, run_namespace(), self.run_dir / "memcached.log",
+                args.use_local_memcached,
+                args.memcached_port,
+                run_namespace(),
+                self.run_dir / "memcached.log",
                 args.startup_timeout,
             )
         options = ServerOptions(
-            servers=args.servers, workers=args.workers, tables=args.tables, dim=args.dim, kv=args.kv,
-            kv_sync=args.kv_sync, perf_interval_ms=args.perf_interval_ms, perf_format=args.perf_format,
+            servers=args.servers,
+            workers=args.workers,
+            tables=args.tables,
+            dim=args.dim,
+            kv=args.kv,
+            kv_sync=args.kv_sync,
+            perf_interval_ms=args.perf_interval_ms,
+            perf_format=args.perf_format,
             faults=[fault.text for fault in args.faults if fault.kind.side == "server"],
-            ofi_provider=args.ofi_provider, startup_timeout=args.startup_timeout,
+            ofi_provider=args.ofi_provider,
+            startup_timeout=args.startup_timeout,
         )
         self.servers = ServerGroup(options, self.build, self.run_dir, self.memcached)
         self.servers.start(self.report_path)
@@ -145,26 +157,39 @@ class Cluster:
     def _trainer_argv(self, rank: int) -> list[str]:
         args = self.args
         argv = [
-            TRAINER_PYTHON, "-m", "ps_demo", "trainer", f"--op-library={self.build.op_library}",
-            f"--servers={','.join(self.servers.addresses)}", f"--transport={args.transport}", f"--rank={rank}",
-            f"--world-size={args.trainers}", f"--group-file={self.run_dir / 'group'}", f"--steps={args.steps}",
-            f"--duration={args.duration}", f"--tables={args.tables}", f"--dim={args.dim}",
+            TRAINER_PYTHON,
+            "-m",
+            "ps_demo",
+            "trainer",
+            f"--op-library={self.build.op_library}",
+            f"--servers={','.join(self.servers.addresses)}",
+            f"--transport={args.transport}",
+            f"--rank={rank}",
+            f"--world-size={args.trainers}",
+            f"--group-file={self.run_dir / 'group'}",
+            f"--steps={args.steps}",
+            f"--duration={args.duration}",
+            f"--tables={args.tables}",
+            f"--dim={args.dim}",
             f"--rpc-timeout-ms={args.rpc_timeout_ms}",
         ]
         if args.prefetch:
             argv.append("--prefetch")
         if self.memcached is not None:
             argv += [
-                f"--ofi-rendezvous={self.memcached.address}", f"--ofi-namespace={self.memcached.namespace}",
-                f"--ofi-provider={args.ofi_provider}", f"--ofi-put={args.ofi_put}",
+                f"--ofi-rendezvous={self.memcached.address}",
+                f"--ofi-namespace={self.memcached.namespace}",
+                f"--ofi-provider={args.ofi_provider}",
+                f"--ofi-put={args.ofi_put}",
             ]
         for fault in args.faults:
             if fault.kind.side == "trainer":
                 argv.append(f"--fault={fault.text}")
             elif fault.kind.side == "client":
-                # The device that is queried must be a file on a real filesystem, the same for all processes.
-                device = f",file={self.build.directory / 'device-query.bin'}" if fault.kind.name == "device-query" else ""
-                argv.append(f"--op-fault={fault.text}{device}")
+                argv.append(f"--op-fault={fault.text}")
+                if fault.kind.name == "device-query":
+                    # The device must be a file on a real filesystem, the same for all processes.
+                    argv[-1] += f",file={self.build.directory / 'device-query.bin'}"
         return argv + args.trainer_arguments
 
     def _trainer_environment(self, rank: int) -> dict[str, str]:

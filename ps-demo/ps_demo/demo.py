@@ -33,9 +33,13 @@ def main(arguments: list[str]) -> int:
     record = f"{args.stackclock.resolve()} record {{pids}} --idle -t -d {args.seconds:g}"
     run_arguments = cluster.parse_arguments(
         [
-            f"--servers={args.servers}", f"--trainers={args.trainers}", "--perf-interval-ms=500",
-            f"--manifest={manifest}", *(f"--fault={fault}" for fault in args.fault),
-            "--exec", record + "".join(f" -o {output}" for output in outputs),
+            f"--servers={args.servers}",
+            f"--trainers={args.trainers}",
+            "--perf-interval-ms=500",
+            f"--manifest={manifest}",
+            *(f"--fault={fault}" for fault in args.fault),
+            "--exec",
+            record + "".join(f" -o {output}" for output in outputs),
         ]
     )
     code = guarded(lambda: cluster.run(run_arguments))

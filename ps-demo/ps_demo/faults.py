@@ -70,7 +70,8 @@ def parse_fault(text: str) -> Fault:
         try:
             parameters[key] = type(kind.defaults[key])(value)
         except ValueError:
-            raise ValueError(f"fault {name}: {key}={value} is not of type {type(kind.defaults[key]).__name__}") from None
+            expected = type(kind.defaults[key]).__name__
+            raise ValueError(f"fault {name}: {key}={value} is not of type {expected}") from None
         if parameters[key] < 0:
             raise ValueError(f"fault {name}: {key}={value} is negative")
     return Fault(kind, parameters)
@@ -80,32 +81,41 @@ KINDS = {
     kind.name: kind
     for kind in (
         FaultKind(
-            "shard-lock", "server", "one mutex for all shards, held over an off-CPU wait", {"hold_us": 2000},
+            "shard-lock",
+            "server",
+            "one mutex for all shards, held over an off-CPU wait",
+            {"hold_us": 2000},
             needs_trainers=4,
         ),
         FaultKind(
-            "device-query", "client", "a slow system call under a cross-process lock before each read, on ps-io",
-            {"reps": 100}, needs_prefetch=True,
+            "device-query",
+            "client",
+            "a slow system call under a cross-process lock before each read, on ps-io",
+            {"reps": 100},
+            needs_prefetch=True,
         ),
         FaultKind(
             "gil-loader", "trainer", "Python threads that parse text with the GIL held", {"threads": 4, "mult": 24}
         ),
+        FaultKind("slow-rank", "trainer", "one rank sleeps in each step", {"rank": 1, "ms": 30}, needs_trainers=2),
         FaultKind(
-            "slow-rank", "trainer", "one rank sleeps in each step", {"rank": 1, "ms": 30}, needs_trainers=2
-        ),
-        FaultKind(
-            "hang-rank", "trainer", "one rank stops for ever", {"rank": 1, "step": 30}, needs_trainers=2,
+            "hang-rank",
+            "trainer",
+            "one rank stops for ever",
+            {"rank": 1, "step": 30},
+            needs_trainers=2,
             begins_with="TRAINER hangs",
         ),
         FaultKind(
-            "hang-server", "server", "handlers wait for a lock that is never released", {"after": 300},
+            "hang-server",
+            "server",
+            "handlers wait for a lock that is never released",
+            {"after": 300},
             begins_with="PS hangs",
         ),
         FaultKind("blas-spin", "environment", "OpenBLAS's pool spins while it waits for work", {"threads": 2}),
         FaultKind("nested-vector", "client", "gradients copied through a vector of vectors, float by float"),
-        FaultKind(
-            "hot-shard", "client", "most keys live on server 0", {"skew": 0.9}, needs_servers=2
-        ),
+        FaultKind("hot-shard", "client", "most keys live on server 0", {"skew": 0.9}, needs_servers=2),
         FaultKind("wal-sync", "server", "RocksDB writes its log to disk in each batch", needs_rocksdb=True),
     )
 }
@@ -114,12 +124,24 @@ KINDS = {
 def _shard_lock(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "ps", r"ps-worker-\d+", (r"ForShards", r"(pthread_mutex_lock|lll_lock_wait)"), "off-cpu", 0.10, 0.70,
-            "workers wait for the one lock", timers=("Fault.ShardLock.Wait",),
+            "ps",
+            r"ps-worker-\d+",
+            (r"ForShards", r"(pthread_mutex_lock|lll_lock_wait)"),
+            "off-cpu",
+            0.10,
+            0.70,
+            "workers wait for the one lock",
+            timers=("Fault.ShardLock.Wait",),
         ),
         Finding(
-            "ps", r"ps-worker-\d+", (r"ForShards", r"HoldWork"), "off-cpu", 0.08, 0.30,
-            "the holder sleeps with the lock held", timers=("Fault.ShardLock.Hold",),
+            "ps",
+            r"ps-worker-\d+",
+            (r"ForShards", r"HoldWork"),
+            "off-cpu",
+            0.08,
+            0.30,
+            "the holder sleeps with the lock held",
+            timers=("Fault.ShardLock.Hold",),
         ),
     ]
 
@@ -127,12 +149,24 @@ def _shard_lock(_parameters: dict) -> list[Finding]:
 def _device_query(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "trainer", r"ps-io", (r"QueryDeviceProperties",), "any", 0.25, 0.98,
-            "the I/O thread asks the device before each read", timers=("Fault.DeviceQuery.Total",),
+            "trainer",
+            r"ps-io",
+            (r"QueryDeviceProperties",),
+            "any",
+            0.25,
+            0.98,
+            "the I/O thread asks the device before each read",
+            timers=("Fault.DeviceQuery.Total",),
         ),
         Finding(
-            "trainer", "main", (r"Worker::Wait",), "off-cpu", 0.10, 0.95,
-            "the Python thread waits for the I/O thread", timers=("OP.Wait",),
+            "trainer",
+            "main",
+            (r"Worker::Wait",),
+            "off-cpu",
+            0.10,
+            0.95,
+            "the Python thread waits for the I/O thread",
+            timers=("OP.Wait",),
         ),
     ]
 
@@ -140,11 +174,21 @@ def _device_query(_parameters: dict) -> list[Finding]:
 def _gil_loader(parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "trainer", "main", (r"Trainer\.train",), "gil-wait", 0.40, 1.0,
+            "trainer",
+            "main",
+            (r"Trainer\.train",),
+            "gil-wait",
+            0.40,
+            1.0,
             "the main thread waits for the GIL",
         ),
         Finding(
-            "trainer", r"loader-\d+", (r"parse_lines",), "any", 0.90, 1.0,
+            "trainer",
+            r"loader-\d+",
+            (r"parse_lines",),
+            "any",
+            0.90,
+            1.0,
             f"{parameters['threads']} loaders parse, one at a time",
         ),
     ]
@@ -154,12 +198,26 @@ def _slow_rank(parameters: dict) -> list[Finding]:
     rank = parameters["rank"]
     return [
         Finding(
-            "trainer", "main", (r"slow_step",), "off-cpu", 0.40, 0.98, "the odd one out sleeps", rank=rank,
+            "trainer",
+            "main",
+            (r"slow_step",),
+            "off-cpu",
+            0.40,
+            0.98,
+            "the odd one out sleeps",
+            rank=rank,
             timers=("Fault.SlowRank.Sleep",),
         ),
         Finding(
-            "trainer", "main", (r"all_reduce",), "off-cpu", 0.30, 0.98, "the others wait for it",
-            other_ranks=rank, timers=("Trainer.AllReduce.Total",),
+            "trainer",
+            "main",
+            (r"all_reduce",),
+            "off-cpu",
+            0.30,
+            0.98,
+            "the others wait for it",
+            other_ranks=rank,
+            timers=("Trainer.AllReduce.Total",),
         ),
     ]
 
@@ -175,11 +233,21 @@ def _hang_rank(parameters: dict) -> list[Finding]:
 def _hang_server(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "ps", r"ps-worker-\d+", (r"Handlers::Common", r"(pthread_mutex_lock|lll_lock_wait)"), "off-cpu", 0.24, 1.0,
+            "ps",
+            r"ps-worker-\d+",
+            (r"Handlers::Common", r"(pthread_mutex_lock|lll_lock_wait)"),
+            "off-cpu",
+            0.24,
+            1.0,
             "one worker per client is stuck",
         ),
         Finding(
-            "trainer", "main", (r"emb_(read|update)|Emb(Read|Update)", r"epoll_wait"), "off-cpu", 0.99, 1.0,
+            "trainer",
+            "main",
+            (r"emb_(read|update)|Emb(Read|Update)", r"epoll_wait"),
+            "off-cpu",
+            0.99,
+            1.0,
             "every trainer waits for a reply",
         ),
     ]
@@ -188,7 +256,12 @@ def _hang_server(_parameters: dict) -> list[Finding]:
 def _blas_spin(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "trainer", "main", (r"exec_blas_async_wait|sched_yield",), "on-cpu", 0.02, 0.70,
+            "trainer",
+            "main",
+            (r"exec_blas_async_wait|sched_yield",),
+            "on-cpu",
+            0.02,
+            0.70,
             "the main thread spins until the pool is done",
         ),
     ]
@@ -197,7 +270,13 @@ def _blas_spin(_parameters: dict) -> list[Finding]:
 def _nested_vector(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "trainer", "main", (r"BuildVector",), "any", 0.03, 0.60, "the copy shows at all",
+            "trainer",
+            "main",
+            (r"BuildVector",),
+            "any",
+            0.03,
+            0.60,
+            "the copy shows at all",
             timers=("ClientOp.EmbUpdate.BuildVector",),
         ),
     ]
@@ -206,12 +285,26 @@ def _nested_vector(_parameters: dict) -> list[Finding]:
 def _hot_shard(_parameters: dict) -> list[Finding]:
     return [
         Finding(
-            "ps", r"ps-worker-\d+", (r"Handlers::(Get|Update)",), "any", 0.01, 0.30, "server 0 does the work", rank=0,
+            "ps",
+            r"ps-worker-\d+",
+            (r"Handlers::(Get|Update)",),
+            "any",
+            0.01,
+            0.30,
+            "server 0 does the work",
+            rank=0,
             timers=("PS.GetParameter.Handle", "PS.UpdateParameter.Handle"),
         ),
         Finding(
-            "ps", r"ps-worker-\d+", (r"Handlers::(Get|Update)",), "any", 0.0, 0.006, "the others have little to do",
-            other_ranks=0, timers=("PS.GetParameter.Handle", "PS.UpdateParameter.Handle"),
+            "ps",
+            r"ps-worker-\d+",
+            (r"Handlers::(Get|Update)",),
+            "any",
+            0.0,
+            0.006,
+            "the others have little to do",
+            other_ranks=0,
+            timers=("PS.GetParameter.Handle", "PS.UpdateParameter.Handle"),
         ),
     ]
 
@@ -220,7 +313,12 @@ def _wal_sync(_parameters: dict) -> list[Finding]:
     return [
         Finding(
             # Any state: with a fast disk and busy CPUs, most of the call is the wait for a CPU after it.
-            "ps", r"ps-worker-\d+", (r"KVPutAll", r"fdatasync"), "any", 0.005, 0.90,
+            "ps",
+            r"ps-worker-\d+",
+            (r"KVPutAll", r"fdatasync"),
+            "any",
+            0.005,
+            0.90,
             "the handler waits for the disk",
         ),
     ]

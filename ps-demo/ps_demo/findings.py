@@ -1,7 +1,8 @@
 """Sets a profile beside the manifest of the run it was taken in: is what should be found found, and how much of it?
 
-The profile is folded text with threads (`stackclock record --idle -t -o FILE.folded`): one stack a line, root first, its
-weight in microseconds at the end. The first frames name the process and the thread, the last one the thread's state:
+The profile is folded text with threads (`stackclock record --idle -t -o FILE.folded`): one stack a line, root first,
+with its weight in microseconds at the end. The first frames name the process and the thread, the last one is the
+thread's state unless it runs:
 
     process 12:"ps_server ...";thread (15): ps-worker-0;...;futex_wait (futex-internal.h:146);[blocked: futex] 452397
 """
@@ -57,7 +58,11 @@ def read_folded(path: Path) -> list[Sample]:
         state = state_of(frames[-1])
         samples.append(
             Sample(
-                int(process.group(1)), int(thread.group(1)), thread.group(2), tuple(frames[1:]), state or "on-cpu",
+                int(process.group(1)),
+                int(thread.group(1)),
+                thread.group(2),
+                tuple(frames[1:]),
+                state or "on-cpu",
                 int(weight),
             )
         )
@@ -156,7 +161,8 @@ def judge_all(manifest: dict, samples: list[Sample]) -> list[tuple[str, Verdict]
 
 def share_with_root(samples: list[Sample]) -> float:
     """The share of time whose stack reaches the thread's root."""
-    rooted_us = sum(s.weight_us for s in samples if s.frames and re.match(r"(_start|clone3?|start_thread)\b", s.frames[0]))
+    root = re.compile(r"(_start|clone3?|start_thread)\b")
+    rooted_us = sum(sample.weight_us for sample in samples if sample.frames and root.match(sample.frames[0]))
     return rooted_us / max(1, sum(sample.weight_us for sample in samples))
 
 
@@ -168,10 +174,8 @@ def format_verdicts(verdicts: list[tuple[str, Verdict]]) -> str:
         timers = "-" if verdict.timers_share is None else f"{verdict.timers_share:.1%}"
         ok = "ok  " if verdict.within_bounds and verdict.agrees else "FAIL"
         who = f"{finding.role}{'' if finding.rank is None else f' {finding.rank}'}/{finding.thread}"
-        where = " -> ".join(finding.frames)
-        lines.append(
-            f"{bounds:>12} {verdict.share:>7.1%} {timers:>7}  {ok} {fault}: {finding.means} ({who}: {where}, {finding.state})"
-        )
+        where = f"{who}: {' -> '.join(finding.frames)}, {finding.state}"
+        lines.append(f"{bounds:>12} {verdict.share:>7.1%} {timers:>7}  {ok} {fault}: {finding.means} ({where})")
     return "\n".join(lines)
 
 

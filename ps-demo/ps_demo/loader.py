@@ -36,7 +36,7 @@ class BatchLoader:
 def format_lines(batch: Batch) -> list[str]:
     """A batch as the text of a click log: label, dense features, ids in hexadecimal; tab-separated."""
     lines = []
-    for label, dense, keys in zip(batch.labels.tolist(), batch.dense.tolist(), batch.keys.tolist()):
+    for label, dense, keys in zip(batch.labels.tolist(), batch.dense.tolist(), batch.keys.tolist(), strict=True):
         fields = [str(int(label)), *(f"{value:.4f}" for value in dense), *(f"{key & 0xFFFFFFFF:x}" for key in keys)]
         lines.append("\t".join(fields))
     return lines

@@ -96,8 +96,11 @@ class Memcached:
 
     def server_flags(self, index: int, servers: int, provider: str) -> list[str]:
         return [
-            f"--ofi_rendezvous={self.address}", f"--ofi_namespace={self.namespace}", f"--ofi_provider={provider}",
-            f"--ofi_index={index}", f"--ofi_servers={servers}",
+            f"--ofi_rendezvous={self.address}",
+            f"--ofi_namespace={self.namespace}",
+            f"--ofi_provider={provider}",
+            f"--ofi_index={index}",
+            f"--ofi_servers={servers}",
         ]
 
     def release(self) -> None:

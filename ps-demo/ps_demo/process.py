@@ -52,7 +52,11 @@ class Child:
         # setpriv: the child dies with us even if we are killed.
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *argv],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            text=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -34,7 +34,7 @@ class ServerGroup:
         self.addresses: list[str] = []
 
     def start(self, report_path) -> None:
-        """`report_path(name)` is where that server appends its timers. Raises StartupFailure, with everything stopped."""
+        """`report_path(name)` is where that server appends its timers. Raises StartupFailure, with all stopped."""
         try:
             for index in range(self.options.servers):
                 name = f"ps-{index}"
@@ -57,10 +57,16 @@ class ServerGroup:
     def _argv(self, index: int, report: Path) -> list[str]:
         options = self.options
         argv = [
-            str(self.build.server), f"--address={options.address}", f"--workers={options.workers}",
-            f"--tables={options.tables}", f"--dim={options.dim}", f"--kv={options.kv}",
-            f"--perf_report_path={report}", f"--perf_interval_ms={options.perf_interval_ms}",
-            f"--perf_format={options.perf_format}", f"--checkpoint_dir={self.run_dir}",
+            str(self.build.server),
+            f"--address={options.address}",
+            f"--workers={options.workers}",
+            f"--tables={options.tables}",
+            f"--dim={options.dim}",
+            f"--kv={options.kv}",
+            f"--perf_report_path={report}",
+            f"--perf_interval_ms={options.perf_interval_ms}",
+            f"--perf_format={options.perf_format}",
+            f"--checkpoint_dir={self.run_dir}",
         ]
         if options.kv == "rocksdb":
             argv.append(f"--kv_path={self.run_dir / f'rocksdb-{index}'}")

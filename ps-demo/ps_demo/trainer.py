@@ -13,8 +13,9 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 import torch.distributed as dist
+
+import torch
 
 from . import clicks, marks
 from .faults import parse_fault
@@ -96,7 +97,7 @@ class Trainer:
         group = [self.prepare() for _ in range(self.args.fuse_k)]
         keys, positions = torch.unique(torch.cat([prepared.keys for prepared in group]), return_inverse=True)
         read = SharedRead(keys)
-        for prepared, rows in zip(group, positions.split([len(prepared.keys) for prepared in group])):
+        for prepared, rows in zip(group, positions.split([len(prepared.keys) for prepared in group]), strict=True):
             prepared.read, prepared.rows_of_read = read, rows
             self.pending.append(prepared)
 
@@ -184,7 +185,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 -m ps_demo trainer", description=__doc__)
     parser.add_argument("--op-library", required=True, help="libpsdemo_op.so")
     parser.add_argument("--servers", required=True, help="host:port,host:port,...")
-    parser.add_argument("--transport", default="grpc", choices=["grpc", "ofi", "brpc"])
+    parser.add_argument("--transport", default="grpc", choices=["grpc", "ofi"])
     parser.add_argument("--ofi-rendezvous", default="")
     parser.add_argument("--ofi-namespace", default="")
     parser.add_argument("--ofi-provider", default="shm")
@@ -221,8 +222,15 @@ def connect(args: argparse.Namespace) -> None:
     torch.ops.load_library(args.op_library)
     marks.load(args.op_library)
     torch.ops.psdemo.init(
-        args.transport, args.servers.split(","), args.dim, args.rpc_timeout_ms, args.op_fault,
-        args.ofi_rendezvous, args.ofi_namespace, args.ofi_provider, args.ofi_put,
+        args.transport,
+        args.servers.split(","),
+        args.dim,
+        args.rpc_timeout_ms,
+        args.op_fault,
+        args.ofi_rendezvous,
+        args.ofi_namespace,
+        args.ofi_provider,
+        args.ofi_put,
     )
     if args.world_size > 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -48,12 +48,20 @@ def serve(args: argparse.Namespace) -> int:
     if args.rma:
         build.require("ofi")
         memcached = Memcached.obtain(
-            args.use_local_memcached, config["memcached_port"], run_namespace(), run_dir / "memcached.log",
+            args.use_local_memcached,
+            config["memcached_port"],
+            run_namespace(),
+            run_dir / "memcached.log",
             args.startup_timeout,
         )
     options = ServerOptions(
-        servers=args.servers or config["servers"], workers=config["workers"], tables=config["tables"],
-        dim=config["dim"], kv=args.kv, address=args.address, ofi_provider=args.ofi_provider,
+        servers=args.servers or config["servers"],
+        workers=config["workers"],
+        tables=config["tables"],
+        dim=config["dim"],
+        kv=args.kv,
+        address=args.address,
+        ofi_provider=args.ofi_provider,
         startup_timeout=args.startup_timeout,
     )
     group = ServerGroup(options, build, run_dir, memcached)

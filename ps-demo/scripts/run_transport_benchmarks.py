@@ -51,8 +51,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--startup-timeout", type=float, default=30, help="seconds")
     parser.add_argument("--benchmark-timeout", type=float, default=300, help="seconds for each transport")
     parser.add_argument("--rpc-report-dir", type=Path, help="keep an Average/Max/Min report of each run here")
-    parser.add_argument("--show-runner-logs", action="store_true", help="show what the servers printed, also on success")
-    parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"), help="compare two such reports; runs nothing")
+    parser.add_argument(
+        "--show-runner-logs", action="store_true", help="show what the servers printed, also on success"
+    )
+    parser.add_argument(
+        "--compare", nargs=2, metavar=("BEFORE", "AFTER"), help="compare two such reports; runs nothing"
+    )
     args = parser.parse_args()
     for name in ("startup_timeout", "benchmark_timeout"):
         if getattr(args, name) <= 0:
@@ -66,7 +70,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def cases(args: argparse.Namespace) -> list[Case]:
     ofi = [Case("ofi", provider, put) for provider in args.ofi_providers.split(",") for put in ("read", "push")]
-    return ofi if args.ofi_only else [*ofi, Case("grpc"), Case("brpc")]
+    return ofi if args.ofi_only else [*ofi, Case("grpc")]
 
 
 def run_case(case: Case, args: argparse.Namespace, build: Build, run_dir: Path) -> str:
@@ -77,12 +81,19 @@ def run_case(case: Case, args: argparse.Namespace, build: Build, run_dir: Path) 
     memcached = None
     if case.transport == "ofi":
         memcached = Memcached.obtain(
-            args.use_local_memcached, args.memcached_port or args.config["memcached_port"], run_namespace(),
-            run_dir / "memcached.log", args.startup_timeout,
+            args.use_local_memcached,
+            args.memcached_port or args.config["memcached_port"],
+            run_namespace(),
+            run_dir / "memcached.log",
+            args.startup_timeout,
         )
     options = ServerOptions(
-        servers=args.servers or args.config["servers"], workers=args.config["workers"], tables=args.config["tables"],
-        dim=args.config["dim"], ofi_provider=case.provider, startup_timeout=args.startup_timeout,
+        servers=args.servers or args.config["servers"],
+        workers=args.config["workers"],
+        tables=args.config["tables"],
+        dim=args.config["dim"],
+        ofi_provider=case.provider,
+        startup_timeout=args.startup_timeout,
     )
     group = ServerGroup(options, build, run_dir, memcached)
     try:
@@ -106,15 +117,23 @@ def run_benchmark(case: Case, args: argparse.Namespace, build: Build, group: Ser
     report_dir.mkdir(parents=True, exist_ok=True)
     rpc_report = report_dir / f"{re.sub('[^a-z]+', '-', case.name)}.rpc"
     argv = [
-        str(build.benchmark), f"--transport={case.transport}", f"--servers={','.join(group.addresses)}",
-        f"--dim={group.options.dim}", f"--iterations={args.iterations}", f"--rounds={args.rounds}",
-        f"--warmup_rounds={args.warmup_rounds}", f"--batch_keys={args.batch_keys}", "--report_mode=both",
+        str(build.benchmark),
+        f"--transport={case.transport}",
+        f"--servers={','.join(group.addresses)}",
+        f"--dim={group.options.dim}",
+        f"--iterations={args.iterations}",
+        f"--rounds={args.rounds}",
+        f"--warmup_rounds={args.warmup_rounds}",
+        f"--batch_keys={args.batch_keys}",
+        "--report_mode=both",
         f"--rpc_report={rpc_report}",
     ]
     if group.memcached is not None:
         argv += [
-            f"--ofi_rendezvous={group.memcached.address}", f"--ofi_namespace={group.memcached.namespace}",
-            f"--ofi_provider={case.provider}", f"--ofi_put={case.put}",
+            f"--ofi_rendezvous={group.memcached.address}",
+            f"--ofi_namespace={group.memcached.namespace}",
+            f"--ofi_provider={case.provider}",
+            f"--ofi_put={case.put}",
         ]
     status("benchmark", case.name)
     try:

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support import build  # noqa: E402
 from ps_demo.process import Skip  # noqa: E402
+from tests.support import build  # noqa: E402
 
 
 def run_ctest() -> tuple[int, int]:

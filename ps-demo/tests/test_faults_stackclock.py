@@ -1,7 +1,7 @@
 """What stackclock makes of each planted fault: 8 s with it, 8 s without.
 
-With the fault every finding of the manifest must be found, within its bounds, and as large as the timers say; without it
-at least one must be missing, so that the findings can be told from a healthy run. Runs where stackclock is built:
+With the fault every finding of the manifest must be found, within its bounds, and as large as the timers say; without
+it at least one must be missing, so that the findings can be told from a healthy run. Runs where stackclock is built:
 $STACKCLOCK, or the repository's target directory."""
 
 import json
@@ -9,10 +9,10 @@ import os
 import unittest
 from pathlib import Path
 
-from tests.support import ROOT, TierTest, run_demo
 from ps_demo.cluster import parse_arguments
 from ps_demo.faults import Finding, parse_fault
 from ps_demo.findings import Verdict, format_verdicts, judge, judge_all, read_folded, share_with_root
+from tests.support import ROOT, TierTest, run_demo
 
 SECONDS = float(os.environ.get("PSDEMO_PROFILE_SECONDS", "8"))
 
@@ -39,7 +39,11 @@ class FaultTest(TierTest):
         directory = self.run_dir / name
         folded = directory / "out.folded"
         done = run_demo(
-            "run", f"--run-dir={directory}", "--perf-interval-ms=500", *flags, "--exec",
+            "run",
+            f"--run-dir={directory}",
+            "--perf-interval-ms=500",
+            *flags,
+            "--exec",
             f"{self.stackclock} record {{pids}} --idle -t -d {SECONDS} -o {folded}",
         )
         self.assertEqual(done.returncode, 0, done.stderr)

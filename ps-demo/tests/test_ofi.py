@@ -5,9 +5,9 @@ import socket
 import time
 import unittest
 
-from tests.support import ROOT, TierTest, run, run_demo
 from ps_demo.memcached import Memcached, answers, free_port
 from ps_demo.process import DemoError
+from tests.support import ROOT, TierTest, run, run_demo
 
 PROVIDERS = ("shm", "tcp;ofi_rxm")
 TIMEOUT_MS = 1500
@@ -23,8 +23,11 @@ class OfiTest(TierTest):
 
     def ofi_flags(self, memcached: Memcached, provider: str) -> list[str]:
         return [
-            "--transport=ofi", f"--ofi_rendezvous={memcached.address}", f"--ofi_namespace={memcached.namespace}",
-            f"--ofi_provider={provider}", f"--timeout_ms={TIMEOUT_MS}",
+            "--transport=ofi",
+            f"--ofi_rendezvous={memcached.address}",
+            f"--ofi_namespace={memcached.namespace}",
+            f"--ofi_provider={provider}",
+            f"--timeout_ms={TIMEOUT_MS}",
         ]
 
 
@@ -37,8 +40,12 @@ class Transfers(OfiTest):
                 with self.subTest(provider=provider, put=put):
                     # The benchmark itself compares what it read with what it wrote.
                     done = self.benchmark(
-                        *self.ofi_flags(memcached, provider), f"--ofi_put={put}", "--iterations=5", "--rounds=4",
-                        "--warmup-rounds=0", "--batch-keys=2000",
+                        *self.ofi_flags(memcached, provider),
+                        f"--ofi_put={put}",
+                        "--iterations=5",
+                        "--rounds=4",
+                        "--warmup-rounds=0",
+                        "--batch-keys=2000",
                     )
                     self.assertEqual(done.returncode, 0, done.stderr)
             stats = [self.stats(address) for address in group.addresses]
@@ -50,7 +57,9 @@ class Transfers(OfiTest):
         memcached = self.memcached()
         self.servers(memcached)
         flags = self.ofi_flags(memcached, "shm")
-        self.assertIn("batch of 20000 keys is over --ofi_slot_keys=16384", self.benchmark(*flags, "--batch-keys=20000").stderr)
+        self.assertIn(
+            "batch of 20000 keys is over --ofi_slot_keys=16384", self.benchmark(*flags, "--batch-keys=20000").stderr
+        )
         self.assertIn("dimension 8, but the tables have --dim=16", self.benchmark(*flags, "--dim=8").stderr)
 
     def test_a_killed_server_is_an_error_within_the_timeout(self):
@@ -118,7 +127,11 @@ class Runner(OfiTest):
 
     def test_one_table_and_skips_for_what_is_not_there(self):
         done = self.runner(
-            "--iterations=5", "--rounds=2", "--warmup-rounds=0", "--ofi-providers=shm,verbs", "--report-mode=summary",
+            "--iterations=5",
+            "--rounds=2",
+            "--warmup-rounds=0",
+            "--ofi-providers=shm,verbs",
+            "--report-mode=summary",
             f"--memcached-port={free_port()}",
         )
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -146,8 +159,15 @@ class Training(OfiTest):
     TIERS = ("grpc", "torch", "ofi", "memcached")
 
     def test_the_trainer_runs_over_rma(self):
-        done = run_demo("run", "--transport=ofi", "--steps=30", "--servers=2", "--prefetch", f"--memcached-port={free_port()}",
-                        f"--run-dir={self.run_dir}")
+        done = run_demo(
+            "run",
+            "--transport=ofi",
+            "--steps=30",
+            "--servers=2",
+            "--prefetch",
+            f"--memcached-port={free_port()}",
+            f"--run-dir={self.run_dir}",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("trainer-0: rank=0 steps=30", done.stdout)
 

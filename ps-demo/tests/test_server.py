@@ -4,19 +4,25 @@ import re
 import signal
 import unittest
 
-from tests.support import TierTest, run
 from ps_demo.process import StartupFailure
 from ps_demo.report import read_report
+from tests.support import TierTest, run
 
 
 class Benchmark(TierTest):
     def test_counts_of_client_server_and_timers_agree(self):
         group = self.servers()
         done = self.benchmark(
-            f"--servers={group.addresses[0]}", "--iterations=20", "--rounds=3", "--warmup-rounds=1", "--report-mode=both"
+            f"--servers={group.addresses[0]}",
+            "--iterations=20",
+            "--rounds=3",
+            "--warmup-rounds=1",
+            "--report-mode=both",
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(len(re.findall(r"transport=grpc phase=warmup round=\d/1 elapsed_us=\d+$", done.stdout, re.M)), 1)
+        self.assertEqual(
+            len(re.findall(r"transport=grpc phase=warmup round=\d/1 elapsed_us=\d+$", done.stdout, re.M)), 1
+        )
         rounds = [int(us) for us in re.findall(r"phase=measure round=\d/3 elapsed_us=(\d+)", done.stdout)]
         self.assertEqual(len(rounds), 3)
         summary = dict(re.findall(r"(\S+)=(\S+)", next(line for line in done.stdout.splitlines() if "summary" in line)))
@@ -34,7 +40,9 @@ class Benchmark(TierTest):
 
     def test_several_servers_share_the_keys(self):
         group = self.servers(extra_options={"servers": 3})
-        done = self.benchmark(f"--servers={','.join(group.addresses)}", "--iterations=5", "--rounds=1", "--batch-keys=3000")
+        done = self.benchmark(
+            f"--servers={','.join(group.addresses)}", "--iterations=5", "--rounds=1", "--batch-keys=3000"
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [self.stats(address)["rows"] for address in group.addresses]
         self.assertEqual(sum(rows), 3000)
@@ -53,7 +61,9 @@ class Benchmark(TierTest):
             f"--servers={group.addresses[0]}", "--iterations=5", "--rounds=2", f"--rpc-report={after}"
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(re.findall(r"rpc=(\w+) count=(\d+)", after.read_text()), [("Get", "10"), ("Put", "10"), ("step", "10")])
+        self.assertEqual(
+            re.findall(r"rpc=(\w+) count=(\d+)", after.read_text()), [("Get", "10"), ("Put", "10"), ("step", "10")]
+        )
         self.assertIn("has no rpc=", self.benchmark("--compare", str(after), str(before)).stderr)
         self.assertIn("not a line of an RPC report", self.benchmark("--compare", __file__, str(before)).stderr)
 
@@ -134,7 +144,9 @@ class Startup(TierTest):
         from ps_demo.manifest import thread_names
 
         names = thread_names(group.children[0].pid)
-        self.assertEqual(sorted(n for n in names if n.startswith("ps-worker")), ["ps-worker-0", "ps-worker-1", "ps-worker-2"])
+        self.assertEqual(
+            sorted(n for n in names if n.startswith("ps-worker")), ["ps-worker-0", "ps-worker-1", "ps-worker-2"]
+        )
         self.assertIn("perf-report", names)
 
 

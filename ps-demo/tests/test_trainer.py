@@ -1,5 +1,6 @@
 """The trainer and the runner that starts it."""
 
+import itertools
 import json
 import os
 import re
@@ -7,9 +8,9 @@ import signal
 import subprocess
 import unittest
 
-from tests.support import ROOT, TRAINER_PYTHON, TierTest, run, run_demo
 from ps_demo.process import Child
 from ps_demo.report import read_report, share
+from tests.support import ROOT, TRAINER_PYTHON, TierTest, run, run_demo
 
 
 class TrainerTest(TierTest):
@@ -40,27 +41,50 @@ class Training(TrainerTest):
             count = sum(w.timers[f"OP.{op}.Total"].count for w in windows if f"OP.{op}.Total" in w.timers)
             self.assertEqual(count, steps)
         for chain in (
-            ("OP.EmbWrite.Total", "OP.EmbWrite.Call", "ClientOp.EmbWrite.Total", "Client.PutParameter.Total",
-             "Client.PutParameter.RPC"),
-            ("OP.EmbRead.Total", "ClientOp.EmbRead.Total", "Client.GetParameter.Total", "Client.GetParameter.AsyncWait"),
-            ("OP.EmbUpdate.Total", "OP.EmbUpdate.Call", "ClientOp.EmbUpdate.Total", "Client.UpdateParameter.Total",
-             "Client.UpdateParameter.RPC"),
+            (
+                "OP.EmbWrite.Total",
+                "OP.EmbWrite.Call",
+                "ClientOp.EmbWrite.Total",
+                "Client.PutParameter.Total",
+                "Client.PutParameter.RPC",
+            ),
+            (
+                "OP.EmbRead.Total",
+                "ClientOp.EmbRead.Total",
+                "Client.GetParameter.Total",
+                "Client.GetParameter.AsyncWait",
+            ),
+            (
+                "OP.EmbUpdate.Total",
+                "OP.EmbUpdate.Call",
+                "ClientOp.EmbUpdate.Total",
+                "Client.UpdateParameter.Total",
+                "Client.UpdateParameter.RPC",
+            ),
             ("Client.PutParameter.Total", "Client.PutParameter.Serialize"),
             ("Client.GetParameter.Total", "Client.GetParameter.Serialize"),
             ("ClientOp.EmbWrite.Total", "ClientOp.EmbWrite.BuildVector"),
             ("OP.EmbRead.Total", "OP.EmbRead.ToCPUKeys"),
         ):
-            for outer, inner in zip(chain, chain[1:]):
+            for outer, inner in itertools.pairwise(chain):
                 self.assertGreater(total_us(outer), total_us(inner), f"{outer} encloses {inner}")
                 self.assertGreater(total_us(inner), 0, inner)
         server = read_report(self.run_dir / "ps-0.perf")
-        handled_us = sum(w.timers["PS.GetParameter.Handle"].total_us for w in server if "PS.GetParameter.Handle" in w.timers)
+        handled_us = sum(
+            w.timers["PS.GetParameter.Handle"].total_us for w in server if "PS.GetParameter.Handle" in w.timers
+        )
         self.assertGreater(total_us("Client.GetParameter.Total"), handled_us)
 
     def test_prefetching_reads_on_another_thread(self):
         (result,) = self.results(
-            self.demo("--steps=300", "--prefetch", "--", "--prefetch-depth=3", "--fuse-k=2",
-                      f"--trace-file={self.run_dir / 'trace.json'}")
+            self.demo(
+                "--steps=300",
+                "--prefetch",
+                "--",
+                "--prefetch-depth=3",
+                "--fuse-k=2",
+                f"--trace-file={self.run_dir / 'trace.json'}",
+            )
         )
         self.assertLess(result["last_loss"], result["first_loss"])
         manifest = json.loads((self.run_dir / "manifest.json").read_text())

@@ -7,11 +7,11 @@ import time
 import unittest
 from pathlib import Path
 
-from tests import support  # noqa: F401 (sets the module path)
 from ps_demo.faults import KINDS, parse_fault
 from ps_demo.memcached import answers, free_port
 from ps_demo.process import Child, StartupFailure, stop_all
 from ps_demo.report import format_summary, read_report, share
+from tests import support  # noqa: F401 (sets the module path)
 
 TEXT_REPORT = """\
 # window=1 role=trainer pid=42 end_unix=1795145656.057 span_ms=2000
@@ -67,7 +67,11 @@ class Reports(unittest.TestCase):
 
     def test_json_lines_say_the_same(self):
         window = {
-            "window": 1, "role": "ps", "pid": 7, "end_unix": 1.5, "span_ms": 1000,
+            "window": 1,
+            "role": "ps",
+            "pid": 7,
+            "end_unix": 1.5,
+            "span_ms": 1000,
             "timers": {"KV BatchGet": {"count": 4, "mean_us": 50000.0, "p50_us": 1, "p99_us": 1, "max_us": 1}},
         }
         windows = self.read(json.dumps(window) + "\n")

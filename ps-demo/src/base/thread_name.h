@@ -8,6 +8,10 @@
 namespace psdemo {
 
 // Linux keeps 15 characters; a longer name would be refused altogether.
-inline void SetThreadName(const std::string& name) { pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); }
+inline void SetThreadName(pthread_t thread, const std::string& name) {
+  pthread_setname_np(thread, name.substr(0, 15).c_str());
+}
+
+inline void SetThreadName(const std::string& name) { SetThreadName(pthread_self(), name); }
 
 }  // namespace psdemo

@@ -120,13 +120,12 @@ class Benchmark {
 
 Flags ParseFlags(int argc, char** argv) {
   std::vector<FlagSpec> specs = ClientFlagSpecs();
-  const std::vector<FlagSpec> own = {
-      {"iterations", "300", "Put+Get pairs in a round"},
-      {"rounds", "10", "measured rounds"},
-      {"warmup_rounds", "2", "rounds before them"},
-      {"batch_keys", "500", "keys in each Put and Get"},
-      {"report_mode", "summary", "summary, per_round or both"},
-      {"rpc_report", "", "write Average/Max/Min per RPC and per step to this file"}};
+  const std::vector<FlagSpec> own = {{"iterations", "300", "Put+Get pairs in a round"},
+                                     {"rounds", "10", "measured rounds"},
+                                     {"warmup_rounds", "2", "rounds before them"},
+                                     {"batch_keys", "500", "keys in each Put and Get"},
+                                     {"report_mode", "summary", "summary, per_round or both"},
+                                     {"rpc_report", "", "write Average/Max/Min per RPC and per step to this file"}};
   specs.insert(specs.end(), own.begin(), own.end());
   return Flags(argc, argv,
                "ps_transport_benchmark: Put and Get latency of a transport\n"

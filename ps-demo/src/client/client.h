@@ -29,7 +29,7 @@ struct OfiOptions {
 };
 
 struct ClientOptions {
-  std::string transport = "grpc";    // grpc, ofi or brpc
+  std::string transport = "grpc";    // or ofi
   std::vector<std::string> servers;  // "host:port" each, in the same order for every client
   size_t dim = 16;
   std::chrono::milliseconds timeout{60000};
@@ -54,6 +54,5 @@ std::unique_ptr<Client> MakeClient(const ClientOptions& options);
 
 std::unique_ptr<Client> MakeGrpcClient(const ClientOptions& options);
 std::unique_ptr<Client> MakeOfiClient(const ClientOptions& options);
-std::unique_ptr<Client> MakeBrpcClient(const ClientOptions& options);
 
 }  // namespace psdemo

@@ -3,7 +3,7 @@
 namespace psdemo {
 
 std::vector<FlagSpec> ClientFlagSpecs() {
-  return {{"transport", "grpc", "grpc, ofi or brpc"},
+  return {{"transport", "grpc", "grpc or ofi"},
           {"servers", "", "server addresses, host:port,host:port,..."},
           {"dim", "16", "floats per embedding row"},
           {"timeout_ms", "60000", "how long to wait for a reply"},

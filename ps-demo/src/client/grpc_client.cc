@@ -105,8 +105,8 @@ class GrpcClient : public Client {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     for (const std::string& address : options.servers) {
-      stubs_.push_back(ParameterServer::NewStub(
-          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+      stubs_.push_back(
+          ParameterServer::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
     }
   }
 

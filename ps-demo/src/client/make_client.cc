@@ -17,9 +17,6 @@ std::unique_ptr<Client> MakeClient(const ClientOptions& options) {
 #ifdef PSDEMO_HAVE_OFI
   if (options.transport == "ofi") return MakeOfiClient(options);
 #endif
-#ifdef PSDEMO_HAVE_BRPC
-  if (options.transport == "brpc") return MakeBrpcClient(options);
-#endif
   throw std::invalid_argument("transport '" + options.transport + "' is unknown or not in this build");
 }
 

@@ -149,9 +149,9 @@ class OfiClient : public Client {
     Split split = split_->Split(keys);
     for (size_t s = 0; s < split.size(); ++s) {
       if (split[s].size() > links_[s].record.slot_keys) {
-        throw PsError(Code::kTooLarge, Name(s) + "batch of " + std::to_string(split[s].size()) +
-                                           " keys is over --ofi_slot_keys=" +
-                                           std::to_string(links_[s].record.slot_keys));
+        throw PsError(Code::kTooLarge,
+                      Name(s) + "batch of " + std::to_string(split[s].size()) +
+                          " keys is over --ofi_slot_keys=" + std::to_string(links_[s].record.slot_keys));
       }
     }
     return split;

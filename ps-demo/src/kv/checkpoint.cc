@@ -27,7 +27,10 @@ Status FileError(const std::string& path, const std::string& what) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(std::string path, size_t dim)
-    : path_(std::move(path)), temporary_path_(path_ + ".tmp"), dim_(dim), file_(std::fopen(temporary_path_.c_str(), "wb")) {
+    : path_(std::move(path)),
+      temporary_path_(path_ + ".tmp"),
+      dim_(dim),
+      file_(std::fopen(temporary_path_.c_str(), "wb")) {
   if (file_ == nullptr) error_ = errno;
   const Header placeholder{};  // the real one is written once the rows are counted
   Write(&placeholder, sizeof placeholder);

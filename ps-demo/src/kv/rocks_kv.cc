@@ -1,11 +1,10 @@
 // The RocksDB store (--kv=rocksdb): a row is a value of dim floats under its big-endian key, so that a table's rows
 // lie together.
+#include <endian.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
-
-#include <endian.h>
 
 #include <cstring>
 #include <mutex>

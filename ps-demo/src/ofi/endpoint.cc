@@ -41,8 +41,9 @@ void Endpoint::ChooseProvider(const std::string& provider) {
   const int result =
       fi_getinfo(kApiVersion, ip ? "127.0.0.1" : nullptr, nullptr, ip ? FI_SOURCE : 0, hints.get(), &found);
   if (result == -FI_ENODATA) {
-    throw PsError(Code::kUnavailable, "libfabric has no provider '" + provider + "' for RMA on this machine (fi_getinfo: "
-                                      "-FI_ENODATA)");
+    throw PsError(Code::kUnavailable, "libfabric has no provider '" + provider +
+                                          "' for RMA on this machine (fi_getinfo: "
+                                          "-FI_ENODATA)");
   }
   Check(result, "fi_getinfo");
   info_.reset(found);

@@ -1,8 +1,8 @@
 // One libfabric endpoint with one registered arena: what RDMA hardware would give, from a software provider.
 //
-// Every transfer is one-sided: the peer's memory is named by its base and rkey, which reach us out of band. The software
-// providers shm and tcp;ofi_rxm make progress only while somebody reads the completion queue, on the target side too,
-// so both sides keep calling Progress().
+// Every transfer is one-sided: the peer's memory is named by its base and rkey, which reach us out of band. The
+// software providers shm and tcp;ofi_rxm make progress only while somebody reads the completion queue, on the target
+// side too, so both sides keep calling Progress().
 #pragma once
 
 #include <rdma/fabric.h>

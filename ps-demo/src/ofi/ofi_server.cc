@@ -14,7 +14,8 @@ namespace {
 
 // A client that does not take its reply within this time is given up.
 constexpr std::chrono::seconds kTransferTimeout{2};
-// Polls without work before the thread lets others run. Without it, a machine with few cores would be busy with polling.
+// Polls without work before the thread lets others run. Without it, a machine with few cores would be busy with
+// polling.
 constexpr int kIdlePollsBeforeYield = 64;
 
 Deadline TransferDeadline() { return std::chrono::steady_clock::now() + kTransferTimeout; }
@@ -88,16 +89,16 @@ bool OfiServer::ServeSlot(size_t index) {
 
 void OfiServer::Greet(const RequestHeader& header, Client* client) {
   if (header.address_bytes > kMaxAddressBytes) throw PsError(Code::kInvalidArgument, "address blob too long");
-  client->peer = endpoint_.Connect(std::string(header.address, header.address_bytes), header.client_base,
-                                   header.client_rkey);
+  client->peer =
+      endpoint_.Connect(std::string(header.address, header.address_bytes), header.client_base, header.client_rkey);
   client->request_offset = header.request_offset;
   client->reply_offset = header.reply_offset;
 }
 
 Status OfiServer::Serve(const RequestHeader& header, size_t slot_offset, const Client& client, uint64_t* missing) {
   if (header.keys > options_.slot_keys) {
-    return {Code::kTooLarge, "batch of " + std::to_string(header.keys) + " keys is over --ofi_slot_keys=" +
-                                 std::to_string(options_.slot_keys)};
+    return {Code::kTooLarge, "batch of " + std::to_string(header.keys) +
+                                 " keys is over --ofi_slot_keys=" + std::to_string(options_.slot_keys)};
   }
   char* body = endpoint_.arena() + slot_offset + kBodyOffset;
   const KeySpan keys{reinterpret_cast<const uint64_t*>(body), header.keys};

@@ -1,5 +1,5 @@
-// The RMA front of a server: one thread, "ofi-poll-N" for server N, that polls its clients' slots and answers by writing
-// into their memory.
+// The RMA front of a server: one thread, "ofi-poll-N" for server N, that polls its clients' slots and answers by
+// writing into their memory.
 #pragma once
 
 #include <atomic>

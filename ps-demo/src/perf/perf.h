@@ -70,6 +70,6 @@ class Scope {
 
 #define PSDEMO_CONCAT_INNER(a, b) a##b
 #define PSDEMO_CONCAT(a, b) PSDEMO_CONCAT_INNER(a, b)
-#define PERF_SCOPE(name)                                                                            \
+#define PERF_SCOPE(name)                                                                                   \
   static const ::psdemo::perf::TimerId PSDEMO_CONCAT(perf_id_, __LINE__) = ::psdemo::perf::Register(name); \
   const ::psdemo::perf::Scope PSDEMO_CONCAT(perf_scope_, __LINE__)(PSDEMO_CONCAT(perf_id_, __LINE__))

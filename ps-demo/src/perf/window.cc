@@ -46,8 +46,7 @@ std::string FormatWindow(Format format, const WindowHeader& header, const std::v
     const TimerStats& s = timer.stats;
     const auto count = static_cast<unsigned long long>(s.count);
     if (json) {
-      AppendFormat(&out,
-                   "%s\"%s\":{\"count\":%llu,\"mean_us\":%.3f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"max_us\":%.3f}",
+      AppendFormat(&out, "%s\"%s\":{\"count\":%llu,\"mean_us\":%.3f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"max_us\":%.3f}",
                    separator, timer.timer.c_str(), count, s.mean_us, s.p50_us, s.p99_us, s.max_us);
     } else {
       AppendFormat(&out, "%-36s count=%llu mean_us=%.1f p50_us=%.1f p99_us=%.1f max_us=%.1f\n", timer.timer.c_str(),

@@ -131,7 +131,11 @@ GrpcServer::GrpcServer(const std::string& address, int workers, Handlers* handle
     for (auto& queue : queues_) queue->Shutdown();
     throw std::runtime_error("cannot listen on " + address + " (is the port taken?)");
   }
-  for (int i = 0; i < workers; ++i) workers_.emplace_back([this, i] { Work(i); });
+  for (int i = 0; i < workers; ++i) {
+    workers_.emplace_back([this, i] { Work(i); });
+    // From here, so that all have their names once the server is ready.
+    SetThreadName(workers_.back().native_handle(), "ps-worker-" + std::to_string(i));
+  }
 }
 
 GrpcServer::~GrpcServer() {
@@ -146,7 +150,6 @@ GrpcServer::~GrpcServer() {
 }
 
 void GrpcServer::Work(int index) {
-  SetThreadName("ps-worker-" + std::to_string(index));
   grpc::ServerCompletionQueue* queue = queues_[index].get();
   using Service = ParameterServer::AsyncService;
   UnaryCall<GetRequest, GetReply>::AcceptNext(&Service::RequestGetParameter, &service_, queue, handlers_);

@@ -21,8 +21,8 @@ Handlers::Handlers(Options options, KvEngine* engine, ServerFaults* faults)
 Status Handlers::Check(KeySpan keys, uint32_t dim) const {
   const ServerLimits& limits = options_.limits;
   if (keys.size > limits.max_batch_keys) {
-    return {Code::kTooLarge, "batch of " + std::to_string(keys.size) + " keys is over --max_batch_keys=" +
-                                 std::to_string(limits.max_batch_keys)};
+    return {Code::kTooLarge, "batch of " + std::to_string(keys.size) +
+                                 " keys is over --max_batch_keys=" + std::to_string(limits.max_batch_keys)};
   }
   if (dim != limits.dim) {
     return {Code::kInvalidArgument,

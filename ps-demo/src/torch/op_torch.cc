@@ -21,7 +21,7 @@ using c10::List;
 
 struct Session {
   std::unique_ptr<ClientOp> client;
-  std::unique_ptr<Worker> worker;                // started by the first *_async op
+  std::unique_ptr<Worker> worker;                 // started by the first *_async op
   std::unordered_map<int64_t, at::Tensor> reads;  // what emb_read_async will have filled, by ticket
 };
 

@@ -1,5 +1,5 @@
-// What the trainer's Python code calls through ctypes.PyDLL. Not ops: a call of an op gives the GIL away and takes it back,
-// which would cost a marked stretch of Python more than the mark is worth.
+// What the trainer's Python code calls through ctypes.PyDLL. Not ops: a call of an op gives the GIL away and takes it
+// back, which would cost a marked stretch of Python more than the mark is worth.
 #include <cstdint>
 
 #include "base/thread_name.h"

@@ -41,17 +41,17 @@ std::string MessageOf(Action&& action) {
 
 }  // namespace psdemo::test
 
-#define TEST(name)                                                              \
-  static void name();                                                           \
+#define TEST(name)                                                               \
+  static void name();                                                            \
   static const ::psdemo::test::Registration registration_of_##name(#name, name); \
   static void name()
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
+#define CHECK(condition)                                                           \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-      ++::psdemo::test::FailedChecks();                                           \
-    }                                                                             \
+      ++::psdemo::test::FailedChecks();                                            \
+    }                                                                              \
   } while (false)
 
 #define CHECK_CONTAINS(text, part) CHECK(std::string(text).find(part) != std::string::npos)

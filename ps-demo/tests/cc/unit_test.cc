@@ -20,7 +20,9 @@
 namespace psdemo {
 namespace {
 
-std::string TemporaryPath(const std::string& name) { return "/tmp/psdemo-unit-" + std::to_string(getpid()) + "-" + name; }
+std::string TemporaryPath(const std::string& name) {
+  return "/tmp/psdemo-unit-" + std::to_string(getpid()) + "-" + name;
+}
 
 std::string ReadFile(const std::string& path) {
   std::ostringstream text;
