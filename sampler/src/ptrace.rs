@@ -158,7 +158,8 @@ impl Tracer {
         if let Ok(ready) = ppoll(&mut fds, Some(TimeSpec::from_duration(bound)), None)
             && ready > 0
         {
-            while let Ok(Some(_)) = self.child_signals.read_signal() {}
+            // However many stops there were, one signal is pending.
+            let _ = self.child_signals.read_signal();
         }
     }
 

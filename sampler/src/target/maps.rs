@@ -1,6 +1,6 @@
 //! What code a process has mapped: `/proc/PID/maps` into modules, files read as the target sees them.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,39 @@ use crate::memory::LiveMemory;
 /// The vDSO is a few pages; anything larger is not one.
 const MOST_VDSO_BYTES: u64 = 1 << 20;
 
-/// The executable mappings of a process, its ELF files loaded into `store`.
-///
-/// A file that cannot be opened any more leaves an anonymous mapping: its code is shown by address.
-pub fn read_mappings(pid: u32, memory: &LiveMemory, store: &ModuleStore) -> io::Result<Vec<Mapping>> {
-    let maps = Process::new(pid as i32).and_then(|process| process.maps()).map_err(io::Error::other)?;
-    let executable = maps.into_iter().filter(|map| map.perms.contains(MMPermissions::EXECUTE));
-    Ok(executable.filter_map(|map| mapping(pid, memory, store, &map)).collect())
+/// The executable mappings of a process as they were last read.
+#[derive(Debug, Default)]
+pub struct Maps {
+    known: Vec<(MemoryMap, Mapping)>,
 }
 
-fn mapping(pid: u32, memory: &LiveMemory, store: &ModuleStore, map: &MemoryMap) -> Option<Mapping> {
+impl Maps {
+    /// Reads the mappings, and loads the ELF files of those that were not there before into `store`. `None` when
+    /// nothing has changed.
+    ///
+    /// A file that cannot be opened any more leaves an anonymous mapping: its code is shown by address.
+    pub fn read(
+        &mut self,
+        pid: u32,
+        memory: &LiveMemory,
+        store: &ModuleStore,
+    ) -> io::Result<Option<Vec<Mapping>>> {
+        let maps = Process::new(pid as i32).and_then(|process| process.maps()).map_err(io::Error::other)?;
+        let before = std::mem::take(&mut self.known);
+        let executable = maps.into_iter().filter(|map| map.perms.contains(MMPermissions::EXECUTE));
+        self.known = executable
+            .filter_map(|map| {
+                let same = before.iter().find(|(known, _)| *known == map).map(|&(_, mapping)| mapping);
+                let mapping = same.or_else(|| new_mapping(pid, memory, store, &map))?;
+                Some((map, mapping))
+            })
+            .collect();
+        let changed = self.known != before;
+        Ok(changed.then(|| self.known.iter().map(|&(_, mapping)| mapping).collect()))
+    }
+}
+
+fn new_mapping(pid: u32, memory: &LiveMemory, store: &ModuleStore, map: &MemoryMap) -> Option<Mapping> {
     let (start, end) = map.address;
     let module = match &map.pathname {
         MMapPath::Path(path) => module_file(pid, map, path),
@@ -48,10 +71,18 @@ fn module_file(pid: u32, map: &MemoryMap, path: &Path) -> Option<ModuleFile> {
     let path = path.to_string_lossy();
     Some(ModuleFile {
         path: path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned(),
-        key: ContentKey(metadata.dev(), metadata.ino()),
+        key: content_key(&metadata),
         source: ModuleSource::File(file),
         debug_root: Some(PathBuf::from(format!("/proc/{pid}/root"))),
     })
+}
+
+/// Tells files apart that have no build id. Inode numbers are given again soon after a file is deleted, so its last
+/// change counts too.
+fn content_key(metadata: &Metadata) -> ContentKey {
+    let changed_ns =
+        (metadata.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec() as u64);
+    ContentKey(metadata.dev().rotate_left(32) ^ metadata.ino(), changed_ns)
 }
 
 /// Opens the very file that is mapped: by the mapping itself where we may (it may have been deleted or replaced

@@ -10,7 +10,7 @@ use stackclock_unwinder::python::PythonCapture;
 use stackclock_unwinder::{Avma, Capture};
 
 use super::interpreter::TargetPython;
-use super::maps::read_mappings;
+use super::maps::Maps;
 use super::thread::TargetThread;
 use crate::backend::PythonSight;
 use crate::clock::Instant;
@@ -72,6 +72,7 @@ pub struct Target {
     task_dir: File,
     /// Link count of `task_dir` when threads were last listed: 2 + number of threads (`fs/proc/base.c`).
     task_links: u64,
+    maps: Maps,
     opened: Instant,
     maps_read: Instant,
     /// How long after `maps_read` code in no known module makes us read the mappings again: not at all at first, longer
@@ -96,6 +97,7 @@ impl Target {
             life: Life::Running,
             task_dir: File::open(format!("/proc/{pid}/task"))?,
             task_links: 0,
+            maps: Maps::default(),
             opened: Instant::now(),
             maps_read: Instant(0),
             patience_ns: 0,
@@ -157,8 +159,9 @@ impl Target {
         let young = now.ns_since(self.opened) < MAY_EXEC_FOR_NS;
         let replaced = (old || young) && self.note_exec();
         if replaced {
-            // Nothing that was known of the interpreter holds.
+            // Nothing that was known holds.
             self.python = TargetPython::default();
+            self.maps = Maps::default();
         }
         if old || replaced {
             self.read_maps(modules);
@@ -184,7 +187,7 @@ impl Target {
     fn read_maps(&mut self, modules: &ModuleStore) {
         self.maps_read = Instant::now();
         // An error means that the process is ending; its threads will tell.
-        if let Ok(mappings) = read_mappings(self.pid, &self.memory, modules) {
+        if let Ok(Some(mappings)) = self.maps.read(self.pid, &self.memory, modules) {
             self.python.look_for_candidates(&mappings, modules);
             self.space = AddressSpace::new(modules, mappings);
         }
