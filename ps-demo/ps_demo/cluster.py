@@ -65,7 +65,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def apply_needs(args: argparse.Namespace, fault: Fault) -> None:
     """A fault that needs two ranks, or prefetching, gets them; the manifest tells."""
-    args.trainers = max(args.trainers, fault.kind.needs_trainers)
+    args.trainers = max(args.trainers, fault.trainers)
     args.servers = max(args.servers, fault.kind.needs_servers)
     args.prefetch = args.prefetch or fault.kind.needs_prefetch
     if fault.kind.needs_rocksdb:

@@ -46,6 +46,12 @@ class Fault:
     parameters: dict
 
     @property
+    def trainers(self) -> int:
+        """How many ranks it takes: the one that is named, and another."""
+        rank = self.parameters.get("rank")
+        return self.kind.needs_trainers if rank is None else max(2, rank + 1)
+
+    @property
     def text(self) -> str:
         """The fault as the programs take it: name:k=v,..."""
         pairs = ",".join(f"{key}={value}" for key, value in self.parameters.items())
@@ -97,13 +103,12 @@ KINDS = {
         FaultKind(
             "gil-loader", "trainer", "Python threads that parse text with the GIL held", {"threads": 4, "mult": 24}
         ),
-        FaultKind("slow-rank", "trainer", "one rank sleeps in each step", {"rank": 1, "ms": 30}, needs_trainers=2),
+        FaultKind("slow-rank", "trainer", "one rank sleeps in each step", {"rank": 1, "ms": 30}),
         FaultKind(
             "hang-rank",
             "trainer",
             "one rank stops for ever",
-            {"rank": 1, "step": 30},
-            needs_trainers=2,
+            {"rank": 2, "step": 30},
             begins_with="TRAINER hangs",
         ),
         FaultKind(

@@ -19,8 +19,15 @@ for tier in "${@:-all}"; do
     esac
 done
 
+missing=""
+for package in $packages; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
 sudo=""
 [ "$(id -u)" -eq 0 ] || sudo="sudo"
 $sudo apt-get update
-# shellcheck disable=SC2086 # a list of words
-$sudo apt-get install -y --no-install-recommends $packages
+# RUNLEVEL: memcached must not be started as a service; the demo starts its own. The list is a list of words.
+# shellcheck disable=SC2086
+$sudo env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing

@@ -30,6 +30,11 @@ class Faults(unittest.TestCase):
         self.assertEqual(parse_fault("gil-loader:mult=3").parameters, {"threads": 4, "mult": 3})
         self.assertEqual(parse_fault("hot-shard:skew=0.5").text, "hot-shard:skew=0.5")
 
+    def test_a_rank_that_misbehaves_exists_and_is_not_alone(self):
+        self.assertEqual(parse_fault("hang-rank").trainers, 3)
+        self.assertEqual(parse_fault("slow-rank:rank=0").trainers, 2)
+        self.assertEqual(parse_fault("shard-lock").trainers, 4)
+
     def test_wrong_texts_are_refused_by_name(self):
         for text, part in (
             ("no-such", "unknown fault 'no-such'"),
