@@ -1,7 +1,7 @@
 //! When and whom: targets, threads, states, ticks and the capture backends.
 //!
 //! *You provide* processes or a command ([`SessionOptions`]); *we provide* a [`Recording`], from which
-//! [`Recording::into_profile`] makes the profile. *Not for* making sense of registers and bytes, which is
+//! [`Recording::into_profile`] makes the profile; or [`snapshot`] looks once. *Not for* making sense of registers and bytes, which is
 //! `stackclock-unwinder`'s, or of time, which is `stackclock-collapse`'s.
 
 mod arch;
@@ -16,10 +16,13 @@ mod punctuality;
 mod recorder;
 mod recording;
 mod session;
+mod snapshot;
 mod target;
 mod ticker;
+mod watch;
 
 pub use error::SamplerError;
 pub use options::{FrameSelection, SessionOptions, Subprocesses, Targets};
 pub use recording::{Child, ChildEnd, Recording};
 pub use session::{Progress, Session};
+pub use snapshot::{SnapshotOptions, snapshot};

@@ -9,9 +9,9 @@ use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd};
 use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack};
 use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
 
-use crate::backend::{Account, Observation, ObservationSink, PythonSight, Sight, Verdict};
+use crate::backend::{Account, Observation, ObservationSink, PythonSight, Sight, Tick, Verdict};
 use crate::options::FrameSelection;
-use crate::target::{Target, TargetThread, UnknownCode, describe, thread_name};
+use crate::target::{Life, Target, TargetThread, UnknownCode, describe, thread_name};
 
 /// How a stack ends that leads into code mapped since the mappings were read.
 const UNKNOWN_CODE: StackEnd = StackEnd::Truncated(Truncation::NoModule);
@@ -106,6 +106,26 @@ impl Recorder {
     /// A process becomes a target.
     pub fn add_process(&mut self, process: Process) -> ProcessId {
         self.timeline.add_process(process)
+    }
+
+    /// Before a target is looked at: notes which threads came and went, what it has mapped since, and how its
+    /// interpreter stands.
+    pub fn catch_up(&mut self, target: &mut Target, tick: Tick) {
+        let news = target.refresh_threads();
+        for ended in &news.ended {
+            self.thread_ended(ended, tick.at_ns, None);
+        }
+        for tid in news.began {
+            target.adopt(tid);
+        }
+        if target.threads.is_empty() {
+            target.life = Life::Ended;
+            return;
+        }
+        if target.refresh_maps(tick.began, &self.modules) {
+            self.rename(target);
+        }
+        target.python.begin_tick(target.pid, tick.began, &target.memory);
     }
 
     /// A thread was found gone, or the recording was over, at `at_ns`; `account` is its last, if it could be read.

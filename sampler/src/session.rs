@@ -9,20 +9,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stackclock_collapse::{Counters, Recorded};
 
 use crate::SamplerError;
-use crate::backend::ptrace::PtraceBackend;
 use crate::backend::{Account, CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
-use crate::ptrace::Tracer;
 use crate::punctuality::Punctual;
-use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
-use crate::target::{Launched, Life, Target, admit, children_of, describe};
+use crate::target::{Launched, Life, admit, children_of};
 use crate::ticker::Ticker;
+use crate::watch::Watch;
 
 /// New children are looked for this often.
 const CHILDREN_EVERY_NS: u64 = 10_000_000;
@@ -50,9 +47,7 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Session {
     options: SessionOptions,
-    backend: PtraceBackend,
-    recorder: Recorder,
-    targets: Vec<Target>,
+    watch: Watch,
     launched: Option<Launched>,
     children_seen: Instant,
     ticks: u64,
@@ -62,12 +57,8 @@ impl Session {
     /// Checks and opens the targets, or launches one. To be called, and [`run`](Self::run), from the same thread:
     /// ptrace knows tracers by thread. SIGCHLD is blocked in that thread from now on.
     pub fn start(options: SessionOptions) -> Result<Self, SamplerError> {
-        allow_many_files();
-        let tracer = Tracer::new()?;
         let mut session = Session {
-            backend: PtraceBackend::new(tracer, options.frames),
-            recorder: Recorder::new(options.frames),
-            targets: Vec::new(),
+            watch: Watch::new(options.frames)?,
             launched: None,
             children_seen: Instant(0),
             ticks: 0,
@@ -77,12 +68,12 @@ impl Session {
             Targets::Attach(pids) => {
                 for pid in pids {
                     admit(pid)?;
-                    session.add_target(pid)?;
+                    session.watch.add(pid)?;
                 }
             }
             Targets::Launch(command) => {
                 let launched = Launched::start(&command)?;
-                session.add_target(launched.pid())?;
+                session.watch.add(launched.pid())?;
                 session.launched = Some(launched);
             }
         }
@@ -91,7 +82,7 @@ impl Session {
 
     /// The processes that are looked at, by pid.
     pub fn pids(&self) -> Vec<u32> {
-        self.targets.iter().map(|target| target.pid).collect()
+        self.watch.targets.iter().map(|target| target.pid).collect()
     }
 
     /// Records until `stop` is set, the duration is over or all targets have ended. `progress` is called after
@@ -107,14 +98,11 @@ impl Session {
         let end = self.options.duration.map(|duration| begin.plus_ns(duration.as_nanos() as u64));
         let child = self.launched.take().map(Launched::let_go).transpose()?;
         let mut ticker = Ticker::new(self.options.interval, begin);
-        while !stop.load(Ordering::Relaxed) && self.targets.iter().any(|target| target.life == Life::Running)
+        while !stop.load(Ordering::Relaxed)
+            && self.watch.targets.iter().any(|target| target.life == Life::Running)
         {
             let due = ticker.deadline();
-            self.backend.wait_until(
-                end.map_or(due, |end| end.min(due)),
-                &mut self.targets,
-                &mut self.recorder,
-            );
+            self.watch.wait_until(end.map_or(due, |end| end.min(due)));
             let now = Instant::now();
             if end.is_some_and(|end| now >= end) {
                 break;
@@ -133,12 +121,12 @@ impl Session {
             ticks: self.ticks,
             late: ticker.late,
             missed: ticker.missed,
-            stopped_ns: self.backend.stopped_ns(),
+            stopped_ns: self.watch.backend.stopped_ns(),
             ..Counters::default()
         };
         let rate_hz = 1e9 / self.options.interval.as_nanos() as f64;
-        let child = child.map(|pid| Child::new(pid, self.backend.tracer().child_status(pid)));
-        Ok(Recording::new(self.recorder, Recorded { started, duration_ns, rate_hz }, counters, child))
+        let child = child.map(|pid| Child::new(pid, self.watch.backend.tracer().child_status(pid)));
+        Ok(Recording::new(self.watch.recorder, Recorded { started, duration_ns, rate_hz }, counters, child))
     }
 
     fn tick(&mut self, tick: Tick) {
@@ -146,23 +134,12 @@ impl Session {
         if self.options.subprocesses == Subprocesses::Follow {
             self.follow_children(tick);
         }
-        for target in self.targets.iter_mut().filter(|target| target.life == Life::Running) {
-            let news = target.refresh_threads();
-            for ended in &news.ended {
-                self.recorder.thread_ended(ended, tick.at_ns, None);
+        let Watch { backend, recorder, targets } = &mut self.watch;
+        for target in targets.iter_mut().filter(|target| target.life == Life::Running) {
+            recorder.catch_up(target, tick);
+            if target.life == Life::Running {
+                backend.observe(tick, target, recorder);
             }
-            for tid in news.began {
-                target.adopt(tid);
-            }
-            if target.threads.is_empty() {
-                target.life = Life::Ended;
-                continue;
-            }
-            if target.refresh_maps(tick.began, &self.recorder.modules) {
-                self.recorder.rename(target);
-            }
-            target.python.begin_tick(target.pid, tick.began, &target.memory);
-            self.backend.observe(tick, target, &mut self.recorder);
         }
     }
 
@@ -173,44 +150,31 @@ impl Session {
             return;
         }
         self.children_seen = tick.began;
-        let running = self.targets.iter_mut().filter(|target| target.life == Life::Running);
+        let running = self.watch.targets.iter_mut().filter(|target| target.life == Life::Running);
         let forkers = running.flat_map(|target| {
             let pid = target.pid;
             let threads = target.threads.iter_mut();
             threads.filter_map(move |thread| thread.ran_since_children().then_some((pid, thread.tid)))
         });
         let children: Vec<u32> = forkers.flat_map(|(pid, tid)| children_of(pid, tid)).collect();
-        for child in children {
-            let known = self.targets.iter().any(|target| target.pid == child && target.life == Life::Running);
-            // A child that has ended since, or that we may not look into (a setuid program), is left out.
-            if !known && admit(child).is_ok() {
-                let _ = self.add_target(child);
-            }
-        }
-    }
-
-    fn add_target(&mut self, pid: u32) -> Result<(), SamplerError> {
-        let process = self.recorder.add_process(describe(pid));
-        let target = Target::open(pid, process, &self.recorder.modules);
-        self.targets.push(target.map_err(|_| SamplerError::NoSuchProcess { pid })?);
-        Ok(())
+        self.watch.add_children(&children);
     }
 
     /// Waits a little for stops that are still to come, and closes every thread's account.
     fn finish(&mut self, begin: Instant, end: Option<Instant>) {
         let patience = Instant::now().plus_ns(LAST_STOPS_NS);
-        while self.backend.has_pending() && Instant::now() < patience {
-            self.backend.wait_until(patience, &mut self.targets, &mut self.recorder);
+        while self.watch.backend.has_pending() && Instant::now() < patience {
+            self.watch.wait_until(patience);
         }
         let now = Instant::now();
         let at_ns = end.map_or(now, |end| end.min(now)).ns_since(begin);
-        for target in &mut self.targets {
-            self.recorder.rename(target);
+        for target in &mut self.watch.targets {
+            self.watch.recorder.rename(target);
             for thread in &mut target.threads {
                 let last = thread.schedstat().ok();
                 thread.last = last.unwrap_or(thread.last);
                 let account = last.map(Account::at_once);
-                self.recorder.thread_ended(thread, at_ns, account);
+                self.watch.recorder.thread_ended(thread, at_ns, account);
             }
         }
     }
@@ -219,20 +183,10 @@ impl Session {
         Progress {
             elapsed: Duration::from_nanos(Instant::now().ns_since(begin)),
             ticks: self.ticks,
-            samples: self.recorder.tally.samples,
-            errors: self.recorder.tally.errors(),
+            samples: self.watch.recorder.tally.samples,
+            errors: self.watch.recorder.tally.errors(),
             late: ticker.late,
-            stopped: Duration::from_nanos(self.backend.stopped_ns()),
+            stopped: Duration::from_nanos(self.watch.backend.stopped_ns()),
         }
-    }
-}
-
-/// Three files are kept open per thread: takes as many as we may have.
-fn allow_many_files() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        // Refused in some containers; then the usual limit has to do.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

@@ -50,6 +50,8 @@ impl Truncation {
 pub enum Failure {
     /// The thread had to be stopped and could not be: another tracer has it.
     CannotStop,
+    /// The thread was told to stop and got no CPU on which to do so in time.
+    NotStopped,
     /// The thread stopped, and its registers could not be read.
     ThreadUnreadable,
     /// The thread has Python frames, and they could not be read.
@@ -61,6 +63,7 @@ impl Failure {
     pub fn reason(self) -> &'static str {
         match self {
             Failure::CannotStop => "held by another tracer",
+            Failure::NotStopped => "no CPU to stop on",
             Failure::ThreadUnreadable => "thread unreadable",
             Failure::PythonUnreadable => "Python frames unreadable",
         }

@@ -38,7 +38,7 @@ impl PtraceBackend {
                 sleeping_in(number, arguments, subject)
             }
         };
-        loop {
+        let rest = loop {
             let python = self.copy(registers(&syscall), subject);
             match subject.thread().map(|thread| thread.schedstat()) {
                 Some(Ok(after)) if after.timeslices == account.counters.timeslices => {}
@@ -51,14 +51,13 @@ impl PtraceBackend {
                 {
                     continue;
                 }
-                Verdict::WantsRegisters => self.ask_for_registers(state, account, &syscall, subject),
-                Verdict::WantsAnotherLook => return Look::Done,
-                Verdict::WantsMoreStack | Verdict::Done => {}
+                Verdict::WantsRegisters => break self.ask_for_registers(state, account, &syscall, subject),
+                Verdict::WantsAnotherLook => break Rest::Unknown,
+                Verdict::WantsMoreStack | Verdict::Done => break Rest::Asleep,
             }
-            break;
-        }
+        };
         if let Some(thread) = subject.thread() {
-            thread.rest = Rest::Asleep;
+            thread.rest = rest;
         }
         Look::Done
     }
@@ -74,25 +73,39 @@ impl PtraceBackend {
         account: Account,
         syscall: &SyscallState,
         subject: &mut Subject<'_>,
-    ) {
-        let SyscallState::InCall { number, ip, .. } = *syscall else { return };
-        let harmless = matches!(state, RunState::Blocked(_) | RunState::GilWait)
-            && !SEES_INTERRUPT.contains(&libc::c_long::from(number));
-        let Some(tid) = subject.thread().map(|thread| thread.tid) else { return };
+    ) -> Rest {
+        let (harmless, ip) = match *syscall {
+            SyscallState::InCall { number, ip, .. } => {
+                (state != RunState::Uninterruptible && !SEES_INTERRUPT.contains(&i64::from(number)), ip)
+            }
+            // A stopped thread goes back to its stop, which interrupted no call.
+            SyscallState::NotInCall { ip, .. } => (state == RunState::Stopped, ip),
+            SyscallState::Running => return Rest::Asleep,
+        };
+        let Some(tid) = subject.thread().map(|thread| thread.tid) else { return Rest::Asleep };
         if !harmless {
-            return;
+            return Rest::Asleep;
         }
         let begun = Instant::now();
-        let Interrupt::Stopped(stopped) = self.tracer.interrupt(tid, STOP_BOUND) else { return };
-        if let Ok(registers) = stopped.registers()
-            && registers.ip == ip
-        {
-            let python = self.copy(registers, subject);
-            subject.target.learn_frame_depth(&self.capture, &mut self.scratch);
-            self.report(state, account, python, subject);
-        }
+        let stopped = match self.tracer.interrupt(tid, STOP_BOUND) {
+            Interrupt::Stopped(stopped) => stopped,
+            Interrupt::Pending(stop) => return self.put_off(stop, Some((state, account)), subject),
+            Interrupt::Gone | Interrupt::Refused => return Rest::Asleep,
+        };
+        let registers = stopped.registers().ok().filter(|registers| registers.ip == ip);
+        let python = registers.map(|registers| self.copy(registers, subject));
         self.tracer.release(stopped);
         self.stopped_ns += Instant::now().ns_since(begun);
+        let Some(python) = python else { return Rest::Asleep };
+        if let SyscallState::InCall { .. } = syscall {
+            subject.target.learn_frame_depth(&self.capture, &mut self.scratch);
+        }
+        match self.report(state, account, python, subject) {
+            Verdict::WantsMoreStack if subject.thread().is_some_and(|thread| thread.copy_more_stack()) => {
+                Rest::Unknown
+            }
+            _ => Rest::Asleep,
+        }
     }
 }
 

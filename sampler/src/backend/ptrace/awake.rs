@@ -14,10 +14,10 @@ use stackclock_collapse::RunState;
 use stackclock_unwinder::Failure;
 
 use super::{Look, Pending, PtraceBackend, STOP_BOUND, Subject};
-use crate::backend::{Account, Observation, ObservationSink, Sight, Verdict};
+use crate::backend::{Account, Observation, ObservationSink, Sight, Tick, Verdict};
 use crate::clock::Instant;
 use crate::proc::SchedStat;
-use crate::ptrace::{Interrupt, StoppedThread};
+use crate::ptrace::{Interrupt, PendingStop, StoppedThread};
 use crate::target::{Rest, Target};
 
 impl PtraceBackend {
@@ -28,12 +28,11 @@ impl PtraceBackend {
         };
         let begun = Instant::now();
         match self.tracer.interrupt(tid, STOP_BOUND) {
-            Interrupt::Stopped(stopped) => self.take(stopped, begun, before, subject),
+            Interrupt::Stopped(stopped) => self.take(stopped, begun, before, None, subject),
             Interrupt::Pending(stop) => {
-                let pid = subject.target.pid;
-                self.pending.push(Pending { pid, tid, tick: subject.tick, before, stop });
+                let rest = self.put_off(stop, None, subject);
                 if let Some(thread) = subject.thread() {
-                    thread.rest = Rest::StopPending;
+                    thread.rest = rest;
                 }
             }
             Interrupt::Gone => return Look::Gone,
@@ -45,29 +44,77 @@ impl PtraceBackend {
         Look::Done
     }
 
+    /// Leaves a stop that did not come within the bound to [`collect_pending`](Self::collect_pending). Of a sleeper it is
+    /// known what it was doing.
+    pub(super) fn put_off(
+        &mut self,
+        stop: PendingStop,
+        asleep: Option<(RunState, Account)>,
+        subject: &mut Subject<'_>,
+    ) -> Rest {
+        let (pid, tick) = (subject.target.pid, subject.tick);
+        if let Some(thread) = subject.thread() {
+            self.pending.push(Pending { pid, tid: thread.tid, tick, before: thread.last, asleep, stop });
+        }
+        Rest::StopPending
+    }
+
     /// Hands over the threads that have stopped since they were asked to.
     pub(super) fn collect_pending(&mut self, targets: &mut [Target], sink: &mut dyn ObservationSink) {
         for pending in std::mem::take(&mut self.pending) {
-            let Pending { pid, tid, tick, before, stop } = pending;
-            let found = targets.iter_mut().find(|target| target.pid == pid).and_then(|target| {
-                let index = target.threads.iter().position(|thread| thread.tid == tid)?;
-                Some((target, index))
-            });
-            match (self.tracer.poll(stop), found) {
+            let Pending { pid, tid, tick, before, asleep, stop } = pending;
+            match (self.tracer.poll(stop), find(targets, pid, tid)) {
                 (Interrupt::Stopped(stopped), Some((target, index))) => {
                     let mut subject = Subject { tick, target, index, sink: &mut *sink };
-                    self.take(stopped, Instant::now(), before, &mut subject);
+                    self.take(stopped, Instant::now(), before, asleep, &mut subject);
                 }
                 (Interrupt::Stopped(stopped), None) => self.tracer.release(stopped),
-                (Interrupt::Pending(stop), _) => self.pending.push(Pending { pid, tid, tick, before, stop }),
+                (Interrupt::Pending(stop), _) => {
+                    self.pending.push(Pending { pid, tid, tick, before, asleep, stop });
+                }
                 (Interrupt::Gone | Interrupt::Refused, Some((target, index))) => target.thread_is_gone(index),
                 (Interrupt::Gone | Interrupt::Refused, None) => {}
             }
         }
     }
 
-    /// Copies a stopped thread, lets it go, then reports it. `begun` is when its time stood still for us.
-    fn take(&mut self, stopped: StoppedThread, begun: Instant, before: SchedStat, subject: &mut Subject<'_>) {
+    /// Observes the threads that have not stopped in spite of all waiting: asleep where no stop reaches them, or without
+    /// a CPU. To be called when nobody will wait for them any more.
+    pub fn observe_pending(&mut self, tick: Tick, targets: &mut [Target], sink: &mut dyn ObservationSink) {
+        for Pending { pid, tid, .. } in std::mem::take(&mut self.pending) {
+            let Some((target, index)) = find(targets, pid, tid) else { continue };
+            let mut subject = Subject { tick, target, index, sink: &mut *sink };
+            let Some(thread) = subject.thread() else { continue };
+            let look = match (thread.schedstat(), thread.syscall()) {
+                (Ok(now), Ok(syscall)) => {
+                    thread.last = now;
+                    match self.look_at_asleep(syscall, &mut subject) {
+                        Look::Ran => {
+                            let account = Account::at_once(now);
+                            fail(RunState::Runnable, account, Failure::NotStopped, &mut subject);
+                            Look::Done
+                        }
+                        settled => settled,
+                    }
+                }
+                _ => Look::Gone,
+            };
+            if let Look::Gone = look {
+                target.thread_is_gone(index);
+            }
+        }
+    }
+
+    /// Copies a stopped thread, lets it go, then reports it. `begun` is when its time stood still for us; `asleep` what a
+    /// sleeper did before.
+    fn take(
+        &mut self,
+        stopped: StoppedThread,
+        begun: Instant,
+        before: SchedStat,
+        asleep: Option<(RunState, Account)>,
+        subject: &mut Subject<'_>,
+    ) {
         let stopped_at = Instant::now();
         let registers = stopped.registers();
         let python = registers.map(|registers| self.copy(registers, subject));
@@ -78,8 +125,10 @@ impl PtraceBackend {
         let lag_ns = stopped_at.ns_since(subject.tick.began);
         // A thread that waited for a CPU before it could stop was not stopped meanwhile.
         self.stopped_ns += Instant::now().ns_since(begun).saturating_sub(waited_ns);
-        let state = state_at(lag_ns, waited_ns);
-        let account = Account { counters: after, lag_ns, lag_waiting_ns: waited_ns.min(lag_ns) };
+        let (state, account) = asleep.unwrap_or_else(|| {
+            let account = Account { counters: after, lag_ns, lag_waiting_ns: waited_ns.min(lag_ns) };
+            (state_at(lag_ns, waited_ns), account)
+        });
         if let Some(thread) = subject.thread() {
             thread.rest = Rest::Unknown;
         }
@@ -95,6 +144,12 @@ impl PtraceBackend {
             Err(_) => fail(state, account, Failure::ThreadUnreadable, subject),
         }
     }
+}
+
+fn find(targets: &mut [Target], pid: u32, tid: u32) -> Option<(&mut Target, usize)> {
+    let target = targets.iter_mut().find(|target| target.pid == pid)?;
+    let index = target.threads.iter().position(|thread| thread.tid == tid)?;
+    Some((target, index))
 }
 
 /// Between waking up and reading the clock for the tick, ns: a thread whose CPU we took has waited so much longer.

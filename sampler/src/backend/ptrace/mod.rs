@@ -52,6 +52,8 @@ struct Pending {
     tick: Tick,
     /// Counters at the tick.
     before: SchedStat,
+    /// What a sleeper was doing when it was told to stop.
+    asleep: Option<(RunState, Account)>,
     stop: PendingStop,
 }
 
@@ -101,6 +103,19 @@ impl PtraceBackend {
     /// Whether a thread was told to stop and has not stopped yet.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Looks at one thread of a target.
+    pub fn observe_thread(
+        &mut self,
+        tick: Tick,
+        target: &mut Target,
+        index: usize,
+        sink: &mut dyn ObservationSink,
+    ) {
+        if let Look::Gone = self.look(&mut Subject { tick, target, index, sink }) {
+            target.thread_is_gone(index);
+        }
     }
 
     fn look(&mut self, subject: &mut Subject<'_>) -> Look {
@@ -172,9 +187,7 @@ impl CaptureBackend for PtraceBackend {
     fn observe(&mut self, tick: Tick, target: &mut Target, sink: &mut dyn ObservationSink) {
         self.tracer.collect_dead();
         for index in 0..target.threads.len() {
-            if let Look::Gone = self.look(&mut Subject { tick, target, index, sink }) {
-                target.thread_is_gone(index);
-            }
+            self.observe_thread(tick, target, index, sink);
         }
     }
 
