@@ -12,6 +12,7 @@
 mod cli;
 mod console;
 mod doctor;
+mod dump;
 mod duration;
 mod error;
 mod figures;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Exit {
     let result = match command {
         Command::Record(args) => record::record(args),
         Command::Report(args) => report::report(args),
+        Command::Dump(args) => dump::dump(args),
         Command::Doctor(args) => doctor::doctor(&args),
     };
     result.unwrap_or_else(|error| {

@@ -8,7 +8,7 @@ use stackclock_collapse::folded::Numbers;
 use stackclock_collapse::{Clock, Code, FileNames, Lines, Threads, ViewOptions};
 use stackclock_sampler::{FrameSelection, SessionOptions, Subprocesses, Targets};
 
-use crate::cli::{BackendArg, ModeArg, OutputArgs, RecordArgs, SamplingArgs, ViewArgs};
+use crate::cli::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
 use crate::duration::RecordingLength;
 use crate::error::Error;
 use crate::output::{Output, chosen_stem};
@@ -36,7 +36,7 @@ impl RecordOptions {
         refuse_backend(args.sampling.backend)?;
         let targets = resolve_targets(args.pid, args.command);
         let rate = args.sampling.interval.unwrap_or(args.sampling.rate);
-        let frames = resolve_frames(&args.sampling);
+        let frames = resolve_frames(&args.sampling.frames);
         let folded_numbers = match args.output.counts {
             true => Numbers::Samples { interval_ns: rate.interval_ns() },
             false => Numbers::Microseconds,
@@ -50,7 +50,7 @@ impl RecordOptions {
                 targets,
                 interval: rate.interval(),
                 duration: resolve_duration(args.sampling.duration),
-                subprocesses: if args.subprocesses { Subprocesses::Follow } else { Subprocesses::Ignore },
+                subprocesses: resolve_subprocesses(args.subprocesses),
                 frames,
             },
         })
@@ -68,14 +68,24 @@ fn refuse_backend(backend: BackendArg) -> Result<(), UsageError> {
     }
 }
 
-/// clap has seen to it that there is a process or a command, and not both. The same process twice is once.
-fn resolve_targets(mut pids: Vec<u32>, command: Vec<OsString>) -> Targets {
+/// clap has seen to it that there is a process or a command, and not both.
+fn resolve_targets(pids: Vec<u32>, command: Vec<OsString>) -> Targets {
     if !command.is_empty() {
         return Targets::Launch(command);
     }
+    Targets::Attach(each_once(pids))
+}
+
+/// The same process twice is once.
+pub fn each_once(mut pids: Vec<u32>) -> Vec<u32> {
     pids.sort_unstable();
     pids.dedup();
-    Targets::Attach(pids)
+    pids
+}
+
+/// Whether children are targets too, from `-s`.
+pub fn resolve_subprocesses(follow: bool) -> Subprocesses {
+    if follow { Subprocesses::Follow } else { Subprocesses::Ignore }
 }
 
 fn resolve_duration(length: RecordingLength) -> Option<Duration> {
@@ -85,7 +95,8 @@ fn resolve_duration(length: RecordingLength) -> Option<Duration> {
     }
 }
 
-fn resolve_frames(args: &SamplingArgs) -> FrameSelection {
+/// Which frames are to be collected.
+pub fn resolve_frames(args: &FramesArgs) -> FrameSelection {
     match (args.no_native, args.native_only) {
         (true, _) => FrameSelection::PythonOnly,
         (_, true) => FrameSelection::NativeOnly,
@@ -109,6 +120,15 @@ fn subject(targets: &Targets) -> OsString {
     }
 }
 
+/// What is shown of the frames that were collected.
+pub fn shown_code(frames: FrameSelection) -> Code {
+    match frames {
+        FrameSelection::Merged => Code::All,
+        FrameSelection::PythonOnly => Code::Python,
+        FrameSelection::NativeOnly => Code::Native,
+    }
+}
+
 fn resolve_view(args: ViewArgs, frames: FrameSelection) -> ViewOptions {
     let clock = match args.mode {
         Some(ModeArg::Wall) => Clock::WallClock,
@@ -124,11 +144,7 @@ fn resolve_view(args: ViewArgs, frames: FrameSelection) -> ViewOptions {
         threads: if args.threads { Threads::Separate } else { Threads::Merged },
         lines: if args.function || args.nolineno { Lines::Dropped } else { Lines::Shown },
         files: if args.full_filenames { FileNames::Full } else { FileNames::default() },
-        code: match frames {
-            FrameSelection::Merged => Code::All,
-            FrameSelection::PythonOnly => Code::Python,
-            FrameSelection::NativeOnly => Code::Native,
-        },
+        code: shown_code(frames),
         thread_name: args.thread,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::Frame;
 use crate::frame::is_python_file;
 
 /// How file and module names are printed.
@@ -26,8 +27,17 @@ impl Default for FileNames {
 }
 
 impl FileNames {
+    /// A frame with its names in their printed form.
+    pub fn shown(&self, frame: &Frame) -> Frame {
+        Frame {
+            file: frame.file.as_ref().map(|file| self.file(file)),
+            module: frame.module.as_ref().map(|module| self.module(module)),
+            ..frame.clone()
+        }
+    }
+
     /// The printed form of a source file's name.
-    pub(crate) fn file(&self, file: &Arc<str>) -> Arc<str> {
+    fn file(&self, file: &Arc<str>) -> Arc<str> {
         match self {
             FileNames::Full => file.clone(),
             FileNames::Short { search_path } => short_file(file, search_path).into(),
@@ -35,7 +45,7 @@ impl FileNames {
     }
 
     /// The printed form of a mapped file's name.
-    pub(crate) fn module(&self, module: &Arc<str>) -> Arc<str> {
+    fn module(&self, module: &Arc<str>) -> Arc<str> {
         match self {
             FileNames::Full => module.clone(),
             FileNames::Short { .. } => last_components(module, 1).into(),

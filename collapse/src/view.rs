@@ -85,7 +85,8 @@ pub enum Code {
 }
 
 impl Code {
-    fn shows(self, kind: FrameKind) -> bool {
+    /// Whether frames of this kind are shown.
+    pub fn shows(self, kind: FrameKind) -> bool {
         match self {
             Code::All => true,
             Code::Python => !kind.is_code() || kind == FrameKind::Python,
@@ -330,14 +331,8 @@ impl<'p> Renamer<'p> {
         }
         let frame = self.profile.frames.get(id);
         let shown = self.options.code.shows(frame.kind).then(|| {
-            let files = &self.options.files;
-            self.frames.intern(Frame {
-                name: frame.name.clone(),
-                file: frame.file.as_ref().map(|file| files.file(file)),
-                line: frame.line.filter(|_| self.options.lines == Lines::Shown),
-                module: frame.module.as_ref().map(|module| files.module(module)),
-                kind: frame.kind,
-            })
+            let line = frame.line.filter(|_| self.options.lines == Lines::Shown);
+            self.frames.intern(Frame { line, ..self.options.files.shown(frame) })
         });
         self.by_frame.insert(id, shown);
         shown

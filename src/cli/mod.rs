@@ -1,6 +1,7 @@
 //! The command line exactly as it was typed; what it means is decided in `options`.
 
 mod doctor;
+mod dump;
 mod record;
 mod report;
 
@@ -8,7 +9,8 @@ use clap::{Parser, Subcommand};
 use regex::Regex;
 
 pub use doctor::DoctorArgs;
-pub use record::{BackendArg, ModeArg, OutputArgs, RecordArgs, SamplingArgs, ViewArgs};
+pub use dump::DumpArgs;
+pub use record::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
 pub use report::{ReportArgs, SortArg};
 
 /// Wall-clock sampling profiler for Python and C++ processes on Linux.
@@ -25,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// Sample processes for a while and write where their time went
     Record(RecordArgs),
+    /// Say what every thread of some processes is doing now, with its stack
+    Dump(DumpArgs),
     /// Show a written profile as a table, or write it in another format
     Report(ReportArgs),
     /// Say what works on this machine and what does not, and what to do about it

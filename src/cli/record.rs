@@ -69,6 +69,13 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     pub backend: BackendArg,
 
+    #[command(flatten)]
+    pub frames: FramesArgs,
+}
+
+/// Which frames are collected.
+#[derive(Debug, Args)]
+pub struct FramesArgs {
     /// Native frames beside Python frames (this is the default)
     #[arg(short, long, overrides_with = "no_native", conflicts_with = "native_only")]
     pub native: bool,
@@ -196,8 +203,8 @@ mod tests {
     #[test]
     fn the_later_of_native_and_no_native_counts() {
         let args = record("-p 1 --no-native -n").unwrap();
-        assert!(args.sampling.native && !args.sampling.no_native);
+        assert!(args.sampling.frames.native && !args.sampling.frames.no_native);
         let args = record("-p 1 -n --no-native").unwrap();
-        assert!(!args.sampling.native && args.sampling.no_native);
+        assert!(!args.sampling.frames.native && args.sampling.frames.no_native);
     }
 }

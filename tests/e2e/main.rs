@@ -4,6 +4,7 @@
 
 mod browser;
 mod conservation;
+mod dump;
 mod harmless;
 mod launch;
 mod modules;
