@@ -8,7 +8,7 @@ trap stop_children EXIT
 
 seconds=${DEMO_SECONDS:-5}
 stackclock=$ROOT/target/release/stackclock
-library=$ROOT/target/demo/libtrainer.so
+library=target/demo/libtrainer.so
 
 "$ROOT/scripts/setup.sh" demo
 say 'building'
