@@ -1,5 +1,7 @@
 // Threads that sit in system calls, and count how often one ends with EINTR. Nothing here sends a signal, so every
 // EINTR was caused from outside. The first seven are the calls in which even a ptrace stop without a signal shows.
+// The `often_` threads make such calls again and again, computing a little in between: who looks at a thread that
+// computes, and stops it, may find it asleep by then.
 #include <errno.h>
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
@@ -49,6 +51,12 @@ void sit(const char* name, std::function<long()> call) {
   }).detach();
 }
 
+// A time in which a tick hits often, and after which a stop comes too late as often.
+void compute() {
+  for (long long until = clock_ns(CLOCK_MONOTONIC) + 30000; clock_ns(CLOCK_MONOTONIC) < until;) {
+  }
+}
+
 void sit_everywhere() {
   static int semaphores = semget(IPC_PRIVATE, 1, 0600);
   static int sockets[2], pipe_ends[2], events = epoll_create1(0), futex_word = 0;
@@ -79,6 +87,16 @@ void sit_everywhere() {
   sit("futex", [] { return syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0); });
   sit("poll", [] { pollfd waiting = {pipe_ends[0], POLLIN, 0}; return poll(&waiting, 1, -1); });
   sit("read", [] { char byte; return read(pipe_ends[0], &byte, 1); });
+
+  static int impatient[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, impatient) != 0) _exit(1);
+  timeval millisecond = {0, 1000};
+  setsockopt(impatient[0], SOL_SOCKET, SO_RCVTIMEO, &millisecond, sizeof millisecond);
+  static const timespec short_time = {0, 1000000};
+  sit("often_epoll", [] { epoll_event event; return compute(), epoll_wait(events, &event, 1, 1); });
+  sit("often_recv", [] { char byte; return compute(), recv(impatient[0], &byte, 1, 0); });
+  sit("often_semop", [] { sembuf take = {0, -1, 0}; return compute(), semtimedop(semaphores, &take, 1, &short_time); });
+  sit("often_sigwait", [] { return compute(), sigtimedwait(&no_one_sends, nullptr, &short_time); });
   while (seated < static_cast<int>(sitters.size())) std::this_thread::yield();
 }
 
