@@ -24,6 +24,16 @@ STARTUP_SECONDS = 0.5  # from the command's start to its first sample, at most
 AGREEMENT_POINTS = 0.05
 AGREEMENT_SIGMAS = 3
 
+# Threads of gRPC and of the timers, which do next to nothing: one row for all of them.
+IDLE_HELPERS = (
+    "default-executo",
+    "event_engine",
+    "grpc_global_tim",
+    "perf-report",
+    "resolver-execut",
+    "timer_manager",
+)
+
 _PROCESS = re.compile(r"process (\d+)")
 _THREAD = re.compile(r"thread \((\d+)\): ?(.*)")
 
@@ -180,14 +190,13 @@ def format_verdicts(verdicts: list[tuple[str, Verdict]]) -> str:
 
 
 def format_processes(manifest: dict, samples: list[Sample]) -> str:
-    """Where the wall time of each process went, thread by thread: threads of one name are taken together."""
+    """Where the wall time of each process went, thread by thread: threads of one kind are taken together."""
     lines = []
     for process in manifest["processes"]:
         by_name: dict[str, list[Sample]] = defaultdict(list)
         for sample in samples:
             if sample.pid == process["pid"]:
-                name = "main" if sample.tid == sample.pid else re.sub(r"-\d+$", "-*", sample.thread)
-                by_name[name].append(sample)
+                by_name[_row_of(sample)].append(sample)
         lines.append(f"{process['name']} (pid {process['pid']})")
         lines.append(f"  {'thread':18}{'count':>6}{'on CPU':>9}{'GIL':>9}{'off CPU':>9}  most time in")
         for name, own in sorted(by_name.items(), key=lambda item: -_busy_us(item[1])):
@@ -197,6 +206,14 @@ def format_processes(manifest: dict, samples: list[Sample]) -> str:
                 shares = "".join(f"{value / total_us:>9.1%}" for value in states)
                 lines.append(f"  {name:18}{len({s.tid for s in own}):>6}{shares}  {_top_frame(own)}")
     return "\n".join(lines)
+
+
+def _row_of(sample: Sample) -> str:
+    if sample.tid == sample.pid:
+        return "main"
+    if sample.thread in IDLE_HELPERS:
+        return "(helpers)"
+    return re.sub(r"-\d+$", "-*", sample.thread)
 
 
 def _busy_us(samples: list[Sample]) -> int:

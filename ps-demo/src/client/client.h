@@ -49,7 +49,8 @@ class Client {
   virtual void Update(KeySpan keys, const float* gradients, float learning_rate) = 0;
 };
 
-// Throws std::invalid_argument for options that make no sense, or a transport that this build does not have.
+// Throws std::invalid_argument for options that make no sense, std::runtime_error for a transport that this build does
+// not have, PsError if the RMA transport cannot reach its servers.
 std::unique_ptr<Client> MakeClient(const ClientOptions& options);
 
 std::unique_ptr<Client> MakeGrpcClient(const ClientOptions& options);

@@ -14,10 +14,8 @@ std::unique_ptr<Client> MakeClient(const ClientOptions& options) {
   if (options.servers.empty() && options.transport != "ofi") throw std::invalid_argument("no server address given");
   if (options.timeout <= std::chrono::milliseconds(0)) throw std::invalid_argument("the RPC timeout must be over 0 ms");
   if (options.transport == "grpc") return MakeGrpcClient(options);
-#ifdef PSDEMO_HAVE_OFI
   if (options.transport == "ofi") return MakeOfiClient(options);
-#endif
-  throw std::invalid_argument("transport '" + options.transport + "' is unknown or not in this build");
+  throw std::invalid_argument("transport '" + options.transport + "' is neither grpc nor ofi");
 }
 
 }  // namespace psdemo

@@ -39,6 +39,7 @@ OfiServer::OfiServer(const OfiServerOptions& options, Handlers* handlers)
   record.dim = dim_;
   Rendezvous(options.ofi).Publish(options.index, options.servers, record);
   thread_ = std::thread([this] { Poll(); });
+  SetThreadName(thread_.native_handle(), "ofi-poll-" + std::to_string(options.index));
 }
 
 OfiServer::~OfiServer() {
@@ -47,7 +48,6 @@ OfiServer::~OfiServer() {
 }
 
 void OfiServer::Poll() {
-  SetThreadName("ofi-poll-" + std::to_string(options_.index));
   int idle_polls = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
     bool served = false;

@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "ofi/endpoint.h"
 #include "ofi/layout.h"
+#include "ofi/rma_front.h"
 #include "ps/handlers.h"
 
 namespace psdemo::ofi {
@@ -21,11 +22,11 @@ struct OfiServerOptions {
   uint64_t slot_keys = 16384;
 };
 
-class OfiServer {
+class OfiServer : public RmaFront {
  public:
   // Opens the endpoint and publishes it. Throws PsError.
   OfiServer(const OfiServerOptions& options, Handlers* handlers);
-  ~OfiServer();
+  ~OfiServer() override;
 
  private:
   struct Client {

@@ -56,6 +56,7 @@ class Reporter {
     if (fd_ < 0) throw std::runtime_error("perf report " + options.path + ": " + std::strerror(errno));
     window_start_ = std::chrono::steady_clock::now();
     thread_ = std::thread([this] { Run(); });
+    SetThreadName(thread_.native_handle(), "perf-report");
   }
 
   ~Reporter() {
@@ -70,7 +71,6 @@ class Reporter {
 
  private:
   void Run() {
-    SetThreadName("perf-report");
     std::unique_lock<std::mutex> lock(mutex_);
     auto deadline = window_start_ + options_.interval;
     while (!wake_.wait_until(lock, deadline, [this] { return stop_; })) {

@@ -133,7 +133,6 @@ GrpcServer::GrpcServer(const std::string& address, int workers, Handlers* handle
   }
   for (int i = 0; i < workers; ++i) {
     workers_.emplace_back([this, i] { Work(i); });
-    // From here, so that all have their names once the server is ready.
     SetThreadName(workers_.back().native_handle(), "ps-worker-" + std::to_string(i));
   }
 }

@@ -5,41 +5,35 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "base/flags.h"
 #include "kv/checkpoint.h"
+#include "ofi/rma_front.h"
 #include "perf/perf.h"
 #include "ps/grpc_server.h"
-#ifdef PSDEMO_HAVE_OFI
-#include "ofi/ofi_server.h"
-#endif
 
 namespace {
 
 psdemo::Flags ParseFlags(int argc, char** argv) {
-  return psdemo::Flags(argc, argv, "ps_server: an embedding parameter server",
-                       {{"address", "127.0.0.1:0", "where gRPC listens; port 0 picks a free one"},
-                        {"workers", "4", "threads that serve requests"},
-                        {"tables", "26", "number of embedding tables"},
-                        {"dim", "16", "floats per embedding row"},
-                        {"max_batch_keys", "65536", "largest number of keys in one request"},
-                        {"kv", "memory", "memory or rocksdb"},
-                        {"kv_shards", "64", "shards of the in-memory store"},
-                        {"kv_path", "", "directory of the RocksDB store"},
-                        {"kv_sync", "false", "RocksDB: write the log to disk before answering"},
-                        {"checkpoint_dir", "", "where checkpoints go; empty refuses them"},
-                        {"restore", "", "checkpoint to load before serving (memory store)"},
-                        {"fault", "", "planted fault name[:k=v,...]; may be repeated"},
-                        {"ofi_rendezvous", "", "memcached host:port; starts the RMA front"},
-                        {"ofi_namespace", "psdemo", "prefix of the rendezvous keys"},
-                        {"ofi_provider", "shm", "libfabric provider: shm or tcp;ofi_rxm"},
-                        {"ofi_index", "0", "which server of the run this is"},
-                        {"ofi_servers", "1", "how many servers the run has"},
-                        {"ofi_slots", "32", "RMA clients to make room for"},
-                        {"ofi_slot_keys", "16384", "largest number of keys in one RMA request"},
-                        {"perf_report_path", "", "append timer windows to this file"},
-                        {"perf_interval_ms", "5000", "length of a timer window"},
-                        {"perf_format", "text", "text or jsonl"}});
+  std::vector<psdemo::FlagSpec> specs = {{"address", "127.0.0.1:0", "where gRPC listens; port 0 picks a free one"},
+                                         {"workers", "4", "threads that serve requests"},
+                                         {"tables", "26", "number of embedding tables"},
+                                         {"dim", "16", "floats per embedding row"},
+                                         {"max_batch_keys", "65536", "largest number of keys in one request"},
+                                         {"kv", "memory", "memory or rocksdb"},
+                                         {"kv_shards", "64", "shards of the in-memory store"},
+                                         {"kv_path", "", "directory of the RocksDB store"},
+                                         {"kv_sync", "false", "RocksDB: write the log to disk before answering"},
+                                         {"checkpoint_dir", "", "where checkpoints go; empty refuses them"},
+                                         {"restore", "", "checkpoint to load before serving (memory store)"},
+                                         {"fault", "", "planted fault name[:k=v,...]; may be repeated"},
+                                         {"perf_report_path", "", "append timer windows to this file"},
+                                         {"perf_interval_ms", "5000", "length of a timer window"},
+                                         {"perf_format", "text", "text or jsonl"}};
+  const auto rma_specs = psdemo::RmaFlagSpecs();
+  specs.insert(specs.end(), rma_specs.begin(), rma_specs.end());
+  return psdemo::Flags(argc, argv, "ps_server: an embedding parameter server", specs);
 }
 
 // The signals that end the server are blocked in every thread and awaited by main.
@@ -72,31 +66,6 @@ std::unique_ptr<psdemo::KvEngine> MakeEngine(const psdemo::Flags& flags, psdemo:
   throw std::invalid_argument("--kv=" + flags.Text("kv") + " is neither memory nor rocksdb");
 }
 
-#ifdef PSDEMO_HAVE_OFI
-using RmaFront = std::unique_ptr<psdemo::ofi::OfiServer>;
-
-// Null unless --ofi_rendezvous is given.
-RmaFront MakeRmaFront(const psdemo::Flags& flags, psdemo::Handlers* handlers) {
-  if (flags.Text("ofi_rendezvous").empty()) return nullptr;
-  psdemo::ofi::OfiServerOptions options;
-  options.ofi.rendezvous = flags.Text("ofi_rendezvous");
-  options.ofi.run_namespace = flags.Text("ofi_namespace");
-  options.ofi.provider = flags.Text("ofi_provider");
-  options.index = flags.Integer("ofi_index", 0, 4095);
-  options.servers = flags.Integer("ofi_servers", 1, 4096);
-  options.slots = flags.Integer("ofi_slots", 1, 4096);
-  options.slot_keys = flags.Integer("ofi_slot_keys", 1, 1 << 24);
-  return std::make_unique<psdemo::ofi::OfiServer>(options, handlers);
-}
-#else
-using RmaFront = std::unique_ptr<int>;
-
-RmaFront MakeRmaFront(const psdemo::Flags& flags, psdemo::Handlers*) {
-  if (flags.Text("ofi_rendezvous").empty()) return nullptr;
-  throw std::runtime_error("this build has no libfabric (apt install libfabric-dev, then configure again)");
-}
-#endif
-
 void ThrowIfFailed(const psdemo::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message);
 }
@@ -122,7 +91,7 @@ void Serve(const psdemo::Flags& flags) {
     const std::string address = flags.Text("address");
     const int workers = static_cast<int>(flags.Integer("workers", 1, 256));
     psdemo::GrpcServer server(address, workers, &handlers);
-    const RmaFront rma_front = MakeRmaFront(flags, &handlers);
+    const auto rma_front = psdemo::MakeRmaFront(flags, &handlers);
     const std::string host = address.substr(0, address.rfind(':'));
     std::printf("PS ready address=%s:%d pid=%d workers=%d\n", host.c_str(), server.port(), getpid(), workers);
     std::fflush(stdout);

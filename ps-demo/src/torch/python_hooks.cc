@@ -14,5 +14,5 @@ void psdemo_perf_record(const char* timer, uint64_t duration_ns) {
 }
 
 // Python before 3.14 does not give the system its threads' names.
-void psdemo_set_thread_name(const char* name) { psdemo::SetThreadName(name); }
+void psdemo_set_thread_name(const char* name) { psdemo::SetThreadName(pthread_self(), name); }
 }

@@ -9,7 +9,7 @@
 
 namespace psdemo {
 
-Worker::Worker() : thread_([this] { Run(); }) {}
+Worker::Worker() : thread_([this] { Run(); }) { SetThreadName(thread_.native_handle(), "ps-io"); }
 
 Worker::~Worker() {
   {
@@ -41,7 +41,6 @@ __attribute__((noinline)) void Worker::Wait(Ticket ticket) {
 }
 
 void Worker::Run() {
-  SetThreadName("ps-io");
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     submitted_.wait(lock, [this] { return stop_ || !queue_.empty(); });
