@@ -7,7 +7,7 @@ use stackclock_collapse::{AwakeTime, ThreadId, ThreadTotals};
 use stackclock_unwinder::python::{PythonThread, ThreadHints};
 
 use crate::backend::Account;
-use crate::proc::{KeptOpen, SchedStat, SyscallState, TaskState};
+use crate::proc::{KeptOpen, RunCounts, SchedStat, SyscallState, TaskState};
 
 /// Stack bytes copied at first: 98 % of stacks end within them (UNWINDING.md 2).
 pub const FIRST_STACK_BYTES: usize = 16 << 10;
@@ -41,7 +41,7 @@ pub struct TargetThread {
     first: SchedStat,
     /// Timeslices when its children were last looked for.
     children_at: Option<u64>,
-    schedstat: KeptOpen,
+    counts: RunCounts,
     syscall: KeptOpen,
     stat: KeptOpen,
 }
@@ -60,9 +60,10 @@ pub enum Rest {
 impl TargetThread {
     /// Opens the files of a thread. An error means that it is gone already, or that we ran out of files.
     pub fn open(pid: u32, tid: u32) -> io::Result<Self> {
-        let file = |name| KeptOpen::open(format!("/proc/{pid}/task/{tid}/{name}"));
-        let (schedstat, syscall, stat) = (file("schedstat")?, file("syscall")?, file("stat")?);
-        let first = schedstat.read(SchedStat::parse)?;
+        let task = format!("/proc/{pid}/task/{tid}");
+        let file = |name| KeptOpen::open(format!("{task}/{name}"));
+        let (counts, syscall, stat) = (RunCounts::open(&task)?, file("syscall")?, file("stat")?);
+        let first = counts.read()?;
         Ok(TargetThread {
             tid,
             tid_inside: tid_inside(pid, tid).unwrap_or(tid),
@@ -76,7 +77,7 @@ impl TargetThread {
             is_gone: false,
             first,
             children_at: None,
-            schedstat,
+            counts,
             syscall,
             stat,
         })
@@ -128,7 +129,7 @@ impl TargetThread {
 
     /// The scheduler's counters now.
     pub fn schedstat(&self) -> io::Result<SchedStat> {
-        self.schedstat.read(SchedStat::parse)
+        self.counts.read()
     }
 
     /// Where it is in the kernel, if it sleeps.
