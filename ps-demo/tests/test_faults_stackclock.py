@@ -103,6 +103,46 @@ class Faults(FaultTest):
         self.check("hot-shard", "--trainers=2")
 
 
+class Hangs(FaultTest):
+    """One dump of all processes shows who hangs, and where."""
+
+    def dump(self, fault: str) -> tuple[dict, dict[tuple[str, int], list[dict]]]:
+        """The manifest, and the threads of each (role, rank)."""
+        path = self.run_dir / "dump.json"
+        done = run_demo(
+            "run",
+            f"--run-dir={self.run_dir}",
+            f"--fault={fault}",
+            "--exec",
+            f"sh -c '{self.stackclock} dump --json {{pids}} > {path}'",
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        manifest = json.loads((self.run_dir / "manifest.json").read_text())
+        threads = {process["pid"]: process["threads"] for process in json.loads(path.read_text())["processes"]}
+        return manifest, {(p["role"], p["rank"]): threads[p["pid"]] for p in manifest["processes"]}
+
+    def functions(self, thread: dict) -> str:
+        self.assertEqual(thread["state"], "blocked", thread["name"])
+        return " ".join(frame["function"] for frame in thread["frames"])
+
+    def main_of(self, manifest: dict, threads: dict, role: str, rank: int) -> str:
+        pid = next(p["pid"] for p in manifest["processes"] if (p["role"], p["rank"]) == (role, rank))
+        return self.functions(next(thread for thread in threads[role, rank] if thread["tid"] == pid))
+
+    def test_a_hung_rank(self):
+        manifest, threads = self.dump("hang-rank:rank=1")
+        self.assertIn("hang_here", self.main_of(manifest, threads, "trainer", 1))
+        self.assertIn("all_reduce", self.main_of(manifest, threads, "trainer", 0))
+
+    def test_a_hung_server(self):
+        manifest, threads = self.dump("hang-server")
+        workers = [thread for thread in threads["ps", 0] if thread["name"].startswith("ps-worker-")]
+        stuck = [worker for worker in workers if "Handlers::Common" in self.functions(worker)]
+        self.assertEqual((len(workers), len(stuck)), (4, 1))
+        self.assertIn("mutex_lock", self.functions(stuck[0]))
+        self.assertIn("epoll_wait", self.main_of(manifest, threads, "trainer", 0))
+
+
 class WalSync(FaultTest):
     TIERS = ("grpc", "torch", "rocksdb")
 
