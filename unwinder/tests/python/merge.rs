@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use stackclock_collapse::FrameKind;
 use stackclock_unwinder::merge::{EvalCode, MergeOutcome, merge};
 use stackclock_unwinder::native::{AddressSpace, CodePlace, ModuleStore, NativeStack, StackEnd, Unwinder};
-use stackclock_unwinder::python::ThreadHints;
+use stackclock_unwinder::python::{PythonError, ThreadHints};
 use stackclock_unwinder::symbolize::{InterpreterFrames, KernelSymbols, NameSources, Symbolizer};
 use stackclock_unwinder::{FrameAddress, RawFrame};
 
@@ -44,17 +44,15 @@ impl Merger {
     }
 
     /// Stops the thread `tid` and merges its stack.
-    fn merge(&mut self, target: &Target, tid: u32, reader: &mut Reader) -> MergeOutcome {
+    fn merge(&mut self, target: &Target, tid: u32, reader: &mut Reader) -> Result<MergeOutcome, PythonError> {
         let stopped = Stopped::new(Pid::from_raw(tid as i32));
         let interpreter = target.interpreter();
         let thread = thread_of(&interpreter, tid);
-        reader
-            .read(target, &interpreter, &thread, &mut ThreadHints::default())
-            .expect("a stopped thread can be read");
+        reader.read(target, &interpreter, &thread, &mut ThreadHints::default())?;
         let (registers, memory) = (stopped.registers(), target.memory());
         let start = FrameAddress::InstructionPointer(registers.ip);
         self.unwinder.unwind(&self.space, start, &registers, &memory, &mut self.native);
-        merge(&self.native, &memory, &reader.stack, &mut self.eval, &mut self.merged)
+        Ok(merge(&self.native, &memory, &reader.stack, &mut self.eval, &mut self.merged))
     }
 
     /// The merged stack with names, leaf first.
@@ -83,7 +81,7 @@ fn between(names: &[(FrameKind, String)], inner: &str, outer: &str) -> Vec<Strin
 }
 
 fn check_thread(python: &Python, merger: &mut Merger, reader: &mut Reader, target: &Target, tid: u32) {
-    let outcome = merger.merge(target, tid, reader);
+    let outcome = merger.merge(target, tid, reader).expect("a blocked thread can be read");
     assert_eq!(merger.native.end, StackEnd::Root, "{:?}", python.version);
     let runs = reader.stack.runs.len() as u32;
     let expected = MergeOutcome { placed: runs, ..MergeOutcome::default() };
@@ -140,8 +138,16 @@ fn check_running(python: &Python) {
     let edges: HashSet<(&str, &str)> = edges.as_array().expect("a list").iter().map(edge).collect();
     let (mut merger, mut reader) = (Merger::new(&target), Reader::default());
     let (mut unanchored, mut dropped, mut runs) = (0, 0, 0);
+    let mut unfilled = 0;
     for _ in 0..STOPS {
-        let outcome = merger.merge(&target, target.pid(), &mut reader);
+        let outcome = match merger.merge(&target, target.pid(), &mut reader) {
+            // Stopped while the loop fills in its CFrame (`walk/stacked.rs`).
+            Err(PythonError::Torn) if matches!(python.version.1, 11 | 12) => {
+                unfilled += 1;
+                continue;
+            }
+            outcome => outcome.expect("a stopped thread can be read"),
+        };
         assert_eq!(merger.native.end, StackEnd::Root, "{:?}", python.version);
         assert_eq!(outcome.unplaced, 0, "{:?}: {outcome:?} {:#?}", python.version, reader.stack);
         assert_eq!(outcome.placed + outcome.dropped, reader.stack.runs.len() as u32);
@@ -159,8 +165,9 @@ fn check_running(python: &Python) {
         }
         assert_eq!(chain.last().map(|(name, ..)| name.as_str()), Some("<module>"));
     }
+    assert!(unfilled <= STOPS / 50, "{:?}: {unfilled} stops unreadable", python.version);
     println!(
-        "{:?}: {STOPS} stops, {runs} runs placed, {dropped} dropped, {unanchored} unanchored",
+        "{:?}: {STOPS} stops, {unfilled} unreadable, {runs} runs placed, {dropped} dropped, {unanchored} unanchored",
         python.version
     );
 }

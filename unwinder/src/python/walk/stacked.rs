@@ -32,17 +32,51 @@ pub(crate) fn stacked_frames<M: Memory>(
         let TopFrame::Thread(at) = layout.top else { return Ok(()) };
         return from_frame(walk, layout, walk.thread_pointer(at));
     };
-    // Between making a CFrame and filling it in, it holds what was on the stack before: then the one below it
-    // has the innermost frame.
     let innermost = walk.thread_pointer(cframes.thread_field);
-    let first = from_cframe(walk, layout, &cframes, innermost);
-    if first.is_ok() || innermost == field(walk.tstate, cframes.root) {
-        return first;
+    if from_filled_cframe(walk, layout, &cframes, innermost).is_ok() {
+        return Ok(());
     }
+    // Compilers store the new CFrame's address first and then fill it in: meanwhile it holds what was on the stack
+    // before, mostly a CFrame that this loop has made earlier, and with it the way to the one below.
     let bytes = walk.bytes(innermost, CFrameLayout::SIZE, "a CFrame")?;
     let second = avma_at(bytes, cframes.previous);
+    // Whether the stack's memory held the outermost one for good reason cannot be told.
+    if second <= innermost || second == field(walk.tstate, cframes.root) {
+        return Err(PythonError::Torn);
+    }
     walk.out.clear_frames();
-    from_cframe(walk, layout, &cframes, second)
+    from_filled_cframe(walk, layout, &cframes, second)
+}
+
+/// Walks from a `CFrame`, which must fit the one below it: its run of frames was entered from the frame that is
+/// current there (what `ceval.c` asserts when the run ends).
+fn from_filled_cframe<M: Memory>(
+    walk: &mut Walk<'_, M>,
+    layout: &StackedFrames,
+    cframes: &CFrameLayout,
+    cframe: Avma,
+) -> Result<(), PythonError> {
+    from_cframe(walk, layout, cframes, cframe)?;
+    if cframe == field(walk.tstate, cframes.root) {
+        return Ok(());
+    }
+    let at = cframes.current_frame.unwrap_or_default();
+    let bytes = walk.bytes(cframe, CFrameLayout::SIZE, "a CFrame")?;
+    let (mut frame, below) = (avma_at(bytes, at), avma_at(bytes, cframes.previous));
+    let entered_from = avma_at(walk.bytes(below, CFrameLayout::SIZE, "a CFrame")?, at);
+    // The frames have just been walked: they are all there, and they have an end.
+    while frame.0 != 0 {
+        let bytes = frame_bytes(walk, layout, frame)?;
+        let ends_run = match layout.entries {
+            Entries::Flag(flag) => bytes.get(flag).is_some_and(|&flag| flag != 0),
+            Entries::Shims => bytes.get(layout.owner).is_some_and(|&owner| owner >= OWNED_BY_INTERPRETER),
+        };
+        frame = avma_at(bytes, layout.previous);
+        if ends_run {
+            return if frame == entered_from { Ok(()) } else { Err(PythonError::Torn) };
+        }
+    }
+    Err(PythonError::Torn)
 }
 
 /// Walks from the current frame of a `CFrame`.
