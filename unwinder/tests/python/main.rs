@@ -3,6 +3,7 @@
 mod frames;
 mod gil;
 mod merge;
+mod oracle;
 mod pythons;
 mod reader;
 #[path = "../support/mod.rs"]
