@@ -122,6 +122,11 @@ impl StackTable {
         self.nodes.len()
     }
 
+    /// Parent and last frame of the stacks whose index is `index` or more, in order: a parent comes before its children.
+    pub fn nodes_from(&self, index: usize) -> &[(StackId, FrameId)] {
+        self.nodes.get(index.max(1)..).unwrap_or_default()
+    }
+
     /// Whether only the empty stack is known.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() == 1

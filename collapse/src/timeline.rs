@@ -118,6 +118,29 @@ impl Timeline {
         self.keep(last, end_ns, awake);
     }
 
+    /// What is known up to `at_ns` and has not been handed over yet: the samples, and all threads with what they lived
+    /// since `from_ns`. The threads go on. Time awake is kept back until it is known how it is divided, for which the
+    /// thread has to be observed once more.
+    pub fn cut(&mut self, from_ns: u64, at_ns: u64) -> (Vec<Thread>, Vec<Sample>) {
+        let mut threads = self.threads.clone();
+        for (at, thread) in threads.iter_mut().enumerate() {
+            if let Some(Some(sample)) = self.growing.get(at).copied() {
+                thread.end_ns = at_ns.max(thread.start_ns);
+                if !sample.state.is_on_cpu_or_wants_it() && sample.at_ns < at_ns {
+                    self.growing[at] = Some(Sample { at_ns, observations: 0, ..sample });
+                    self.keep(sample, at_ns, None);
+                }
+            }
+            thread.start_ns = thread.start_ns.max(from_ns).min(thread.end_ns);
+        }
+        (threads, std::mem::take(&mut self.grown))
+    }
+
+    /// All processes.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
     /// Ends all threads at `end_ns` and gives every stack its final form: `symbolize` is called once for each
     /// stack seen, interns its frames into the profile and says the id it has there. Samples are in order of
     /// thread and time. What is known of the recording as a whole is left for the caller to fill in.
@@ -265,6 +288,30 @@ mod tests {
         let profile = timeline.finish(45, |_, raw| raw);
         let seen: Vec<_> = profile.samples.iter().map(|s| (s.at_ns, s.weight_ns, s.observations)).collect();
         assert_eq!(seen, [(10, 30, 3), (40, 5, 1)]);
+    }
+
+    #[test]
+    fn what_is_handed_over_early_adds_up_to_the_same() {
+        let mut timeline = Timeline::default();
+        let process = timeline.add_process(Process::default());
+        let asleep = seen(RunState::GilWait, StackId::EMPTY);
+        let sleeper = timeline.add_thread(process, 1, String::new(), 10, asleep);
+        let runner =
+            timeline.add_thread(process, 2, String::new(), 20, seen(RunState::Running, StackId::EMPTY));
+        timeline.observe_same(sleeper);
+        let (threads, first) = timeline.cut(0, 100);
+        let lives = |threads: &[Thread]| threads.iter().map(|t| (t.start_ns, t.end_ns)).collect::<Vec<_>>();
+        let stretches = |samples: &[Sample]| {
+            samples.iter().map(|s| (s.thread, s.at_ns, s.weight_ns, s.observations)).collect::<Vec<_>>()
+        };
+        assert_eq!(lives(&threads), [(10, 100), (20, 100)]);
+        assert_eq!(stretches(&first), [(sleeper, 10, 90, 2)]);
+        timeline.observe(runner, 150, asleep, Some(AwakeTime { cpu_ns: 130, wait_ns: 0 }));
+        timeline.end_thread(sleeper, 160, None);
+        let (threads, second) = timeline.cut(100, 200);
+        assert_eq!(lives(&threads), [(100, 160), (100, 200)]);
+        assert_eq!(stretches(&second), [(runner, 20, 130, 1), (sleeper, 100, 60, 0), (runner, 150, 50, 1)]);
+        assert!(timeline.cut(200, 200).1.is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod arch;
 mod backend;
 mod clock;
 mod error;
+mod live;
 mod memory;
 mod options;
 mod proc;
@@ -22,6 +23,7 @@ mod ticker;
 mod watch;
 
 pub use error::SamplerError;
+pub use live::{Live, LiveEnd, LiveProfile};
 pub use options::{FrameSelection, SessionOptions, Subprocesses, Targets};
 pub use recording::{Child, ChildEnd, Recording};
 pub use session::{Progress, Session};

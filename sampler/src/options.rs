@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use stackclock_unwinder::symbolize::InterpreterFrames;
+
 /// Whom to look at.
 #[derive(Clone, Debug)]
 pub enum Targets {
@@ -30,6 +32,16 @@ pub enum FrameSelection {
     PythonOnly,
     /// Native frames; the interpreter is seen as the C program that it is.
     NativeOnly,
+}
+
+impl FrameSelection {
+    /// Whether the interpreter's own code is shown.
+    pub(crate) fn interpreter_frames(self) -> InterpreterFrames {
+        match self {
+            FrameSelection::NativeOnly => InterpreterFrames::Show,
+            FrameSelection::Merged | FrameSelection::PythonOnly => InterpreterFrames::Hide,
+        }
+    }
 }
 
 /// Everything a recording needs to know before it begins.

@@ -62,6 +62,15 @@ pub struct Tracer {
     ended: Vec<WaitStatus>,
 }
 
+/// Keeps the calling thread, and those that it starts from now on, from taking SIGCHLD away from a tracer.
+pub fn block_child_signal() -> Result<SigSet, SamplerError> {
+    let mut child = SigSet::empty();
+    child.add(Signal::SIGCHLD);
+    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&child), None)
+        .map_err(SamplerError::system("blocking SIGCHLD"))?;
+    Ok(child)
+}
+
 /// What became of an interrupt.
 #[derive(Debug)]
 pub enum Interrupt {
@@ -95,10 +104,7 @@ impl Tracer {
     /// Blocks SIGCHLD in the calling thread, so that waiting for a stop can have a bound. Threads started earlier
     /// should have it blocked too; otherwise one of them may swallow the signal and a wait lasts until its bound.
     pub fn new() -> Result<Self, SamplerError> {
-        let mut child = SigSet::empty();
-        child.add(Signal::SIGCHLD);
-        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&child), None)
-            .map_err(SamplerError::system("blocking SIGCHLD"))?;
+        let child = block_child_signal()?;
         let child_signals = SignalFd::with_flags(&child, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(SamplerError::system("opening a signalfd"))?;
         Ok(Tracer { child_signals, dying: Vec::new(), ended: Vec::new() })

@@ -3,9 +3,8 @@
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use stackclock_collapse::{Counters, Profile, Recorded, StackId};
-use stackclock_unwinder::symbolize::{InterpreterFrames, KernelSymbols, NameSources, Symbolizer};
+use stackclock_unwinder::symbolize::{KernelSymbols, NameSources, Symbolizer};
 
-use crate::options::FrameSelection;
 use crate::recorder::Recorder;
 
 /// A finished recording: numbers only, until [`into_profile`](Self::into_profile).
@@ -78,11 +77,7 @@ impl Recording {
     /// Looks up all names. Files are read as the targets saw them, so this is best done while they still run.
     pub fn into_profile(self) -> Profile {
         let Recorder { selection, modules, codes, frames, stacks, timeline, tally, .. } = self.recorder;
-        let interpreter_frames = match selection {
-            FrameSelection::NativeOnly => InterpreterFrames::Show,
-            FrameSelection::Merged | FrameSelection::PythonOnly => InterpreterFrames::Hide,
-        };
-        let mut symbolizer = Symbolizer::new(interpreter_frames, KernelSymbols::default());
+        let mut symbolizer = Symbolizer::new(selection.interpreter_frames(), KernelSymbols::default());
         let sources = NameSources { modules: &*modules, codes: &codes, perf_map: None };
         let end_ns = self.recorded.duration_ns;
         let mut profile = timeline.finish(end_ns, |profile, raw| {

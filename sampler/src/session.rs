@@ -6,16 +6,19 @@
 //!                                   └── recorder ◄── observations ◄── backend ◄──┘      ──► Recording
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use stackclock_collapse::{Counters, Recorded};
+use stackclock_unwinder::native::ModuleStore;
 
 use crate::SamplerError;
 use crate::backend::{Account, CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
 use crate::punctuality::Punctual;
+use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
 use crate::target::{Launched, Life, admit, children_of};
 use crate::ticker::Ticker;
@@ -85,12 +88,27 @@ impl Session {
         self.watch.targets.iter().map(|target| target.pid).collect()
     }
 
+    /// The files that are mapped in the targets, now and later.
+    pub(crate) fn modules(&self) -> Arc<ModuleStore> {
+        Arc::clone(&self.watch.recorder.modules)
+    }
+
     /// Records until `stop` is set, the duration is over or all targets have ended. `progress` is called after
     /// every tick.
     pub fn run(
-        mut self,
+        self,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Recording, SamplerError> {
+        self.run_with(stop, &mut |_, _, figures| progress(figures))
+    }
+
+    /// Records in the same way. `after_tick` is given what was recorded so far, the tick's instant in ns since the
+    /// recording began, and how it is going.
+    pub(crate) fn run_with(
+        mut self,
+        stop: &AtomicBool,
+        after_tick: &mut dyn FnMut(&mut Recorder, u64, &Progress),
     ) -> Result<Recording, SamplerError> {
         let punctual = Punctual::begin();
         let started = SystemTime::now();
@@ -109,8 +127,10 @@ impl Session {
             }
             if now >= due {
                 ticker.began(now);
-                self.tick(Tick { began: now, at_ns: now.ns_since(begin) });
-                progress(&self.progress(begin, &ticker));
+                let at_ns = now.ns_since(begin);
+                self.tick(Tick { began: now, at_ns });
+                let progress = self.progress(begin, &ticker);
+                after_tick(&mut self.watch.recorder, at_ns, &progress);
             }
         }
         self.finish(begin, end);
