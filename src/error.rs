@@ -102,6 +102,9 @@ pub enum Error {
     /// Ctrl-C could not be taken over.
     #[error(transparent)]
     Signals(#[from] SignalError),
+    /// The terminal cannot be drawn on.
+    #[error(transparent)]
+    Terminal(#[from] TerminalError),
     /// The outputs are written, and empty.
     #[error(transparent)]
     NoSamples(#[from] NoSamples),
@@ -120,6 +123,7 @@ impl Error {
             Error::Input(error) => error,
             Error::Sampler(error) => error,
             Error::Signals(error) => error,
+            Error::Terminal(error) => error,
             Error::NoSamples(error) => error,
             Error::BeforeLaunch(error) => error.explanation(),
         }
@@ -166,6 +170,25 @@ impl Explain for SignalError {
 
     fn help(&self) -> String {
         "ulimit -a".to_owned()
+    }
+
+    fn exit(&self) -> Exit {
+        Exit::Failure
+    }
+}
+
+/// Why the terminal cannot be drawn on.
+#[derive(Debug, Error)]
+#[error("cannot draw on the terminal")]
+pub struct TerminalError(#[from] pub io::Error);
+
+impl Explain for TerminalError {
+    fn cause(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn help(&self) -> String {
+        "add --once, which needs no terminal".to_owned()
     }
 
     fn exit(&self) -> Exit {

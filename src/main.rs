@@ -27,6 +27,7 @@ mod report;
 mod sampler_error;
 mod signals;
 mod summary;
+mod top;
 mod usage;
 
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn run(command: Command) -> Exit {
     let result = match command {
         Command::Record(args) => record::record(args),
         Command::Report(args) => report::report(args),
+        Command::Top(args) => top::top(args),
         Command::Dump(args) => dump::dump(args),
         Command::Doctor(args) => doctor::doctor(&args),
     };

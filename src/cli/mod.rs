@@ -4,6 +4,7 @@ mod doctor;
 mod dump;
 mod record;
 mod report;
+mod top;
 
 use clap::{Parser, Subcommand};
 use regex::Regex;
@@ -12,6 +13,7 @@ pub use doctor::DoctorArgs;
 pub use dump::DumpArgs;
 pub use record::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
 pub use report::{ReportArgs, SortArg};
+pub use top::TopArgs;
 
 /// Wall-clock sampling profiler for Python and C++ processes on Linux.
 #[derive(Debug, Parser)]
@@ -27,6 +29,8 @@ pub struct Cli {
 pub enum Command {
     /// Sample processes for a while and write where their time went
     Record(RecordArgs),
+    /// Show live in the terminal where the time of processes goes
+    Top(TopArgs),
     /// Say what every thread of some processes is doing now, with its stack
     Dump(DumpArgs),
     /// Show a written profile as a table, or write it in another format

@@ -26,6 +26,11 @@ fn help_of_report() {
 }
 
 #[test]
+fn help_of_top() {
+    assert_help(&["top", "--help"], "help/top.txt");
+}
+
+#[test]
 fn help_of_dump() {
     assert_help(&["dump", "--help"], "help/dump.txt");
 }

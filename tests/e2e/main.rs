@@ -15,3 +15,4 @@ mod server;
 mod states;
 mod support;
 mod threads;
+mod top;

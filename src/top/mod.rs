@@ -1,0 +1,57 @@
+//! `stackclock top`: live in the terminal.
+//!
+//! ```text
+//!   sampler::Live ── a profile a second ──► Figures ──► Screen ──► terminal       (live.rs: the loop around it)
+//!                                              └──────► text, JSON                (--once)
+//! ```
+
+mod figures;
+mod live;
+mod once;
+mod screen;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use stackclock_sampler::{Live, SessionOptions, Targets};
+
+use crate::cli::TopArgs;
+use crate::error::{Error, Exit};
+use crate::options::{each_once, resolve_frames, resolve_subprocesses, shown_code};
+use crate::usage::UsageError;
+use figures::Figures;
+use once::Form;
+
+/// Figures are renewed this often.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Watches until told to quit, or for one window.
+pub fn top(args: TopArgs) -> Result<Exit, Error> {
+    let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    if !(args.once || has_terminal) {
+        return Err(UsageError::new(
+            "top needs a terminal to draw on",
+            "standard input or output is none",
+            "add --once for a table, --once --json for JSON",
+        )
+        .into());
+    }
+    let frames = resolve_frames(&args.frames);
+    let live = Live::start(
+        SessionOptions {
+            targets: Targets::Attach(each_once(args.pid)),
+            interval: args.rate.interval(),
+            duration: None,
+            subprocesses: resolve_subprocesses(args.subprocesses),
+            frames,
+        },
+        WINDOW,
+    )?;
+    let figures = Figures::new(shown_code(frames));
+    match (args.once, args.json) {
+        (true, true) => once::print(live, figures, Form::Json),
+        (true, false) => once::print(live, figures, Form::Text),
+        (false, _) => live::show(live, figures),
+    }
+}
