@@ -9,7 +9,9 @@ use std::time::Duration;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use stackclock_collapse::Profile;
-use stackclock_sampler::{FrameSelection, SamplerError, Session, SessionOptions, Subprocesses, Targets};
+use stackclock_sampler::{
+    FrameSelection, SamplerError, Session, SessionOptions, Streams, Subprocesses, Targets,
+};
 
 use crate::cli::DoctorArgs;
 use crate::error::{Error, Exit, Explain, OneLine};
@@ -127,6 +129,7 @@ fn check_process(pid: u32) -> Finding {
 fn record_briefly(pid: u32) -> Result<Profile, SamplerError> {
     let session = Session::start(SessionOptions {
         targets: Targets::Attach(vec![pid]),
+        streams: Streams::Ours,
         interval: Duration::from_millis(10),
         duration: Some(Duration::from_millis(200)),
         subprocesses: Subprocesses::Ignore,

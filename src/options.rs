@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stackclock_collapse::folded::Numbers;
 use stackclock_collapse::{Clock, Code, FileNames, Lines, Threads, ViewOptions};
-use stackclock_sampler::{FrameSelection, SessionOptions, Subprocesses, Targets};
+use stackclock_sampler::{FrameSelection, SessionOptions, Streams, Subprocesses, Targets};
 
 use crate::cli::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
 use crate::duration::RecordingLength;
@@ -47,6 +47,7 @@ impl RecordOptions {
             folded_numbers,
             rate,
             session: SessionOptions {
+                streams: Streams::Ours,
                 targets,
                 interval: rate.interval(),
                 duration: resolve_duration(args.sampling.duration),
@@ -69,7 +70,7 @@ fn refuse_backend(backend: BackendArg) -> Result<(), UsageError> {
 }
 
 /// clap has seen to it that there is a process or a command, and not both.
-fn resolve_targets(pids: Vec<u32>, command: Vec<OsString>) -> Targets {
+pub fn resolve_targets(pids: Vec<u32>, command: Vec<OsString>) -> Targets {
     if !command.is_empty() {
         return Targets::Launch(command);
     }

@@ -14,6 +14,15 @@ pub enum Targets {
     Launch(Vec<OsString>),
 }
 
+/// What a launched program reads from and writes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Streams {
+    /// Our own standard streams.
+    Ours,
+    /// Nothing: we need them for ourselves.
+    Null,
+}
+
 /// Whether processes that targets start become targets too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subprocesses {
@@ -49,6 +58,8 @@ impl FrameSelection {
 pub struct SessionOptions {
     /// Whom to look at.
     pub targets: Targets,
+    /// The streams of a launched program.
+    pub streams: Streams,
     /// Mean time between ticks; the gaps are randomised around it.
     pub interval: Duration,
     /// End after this time; otherwise when told to, or when all targets have ended.

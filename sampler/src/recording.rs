@@ -42,6 +42,17 @@ impl Child {
         self.pid.as_raw() as u32
     }
 
+    /// Whether it had ended when the recording did.
+    pub fn has_ended(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// Asks it to end (SIGTERM).
+    pub fn terminate(&self) {
+        // It may have ended meanwhile; as a zombie it keeps its pid until `wait`.
+        let _ = nix::sys::signal::kill(self.pid, nix::sys::signal::Signal::SIGTERM);
+    }
+
     /// Waits until it has ended. `None` if somebody else has collected its status.
     pub fn wait(self) -> Option<ChildEnd> {
         let mut status = self.status;

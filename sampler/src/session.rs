@@ -75,7 +75,7 @@ impl Session {
                 }
             }
             Targets::Launch(command) => {
-                let launched = Launched::start(&command)?;
+                let launched = Launched::start(&command, session.options.streams)?;
                 session.watch.add(launched.pid())?;
                 session.launched = Some(launched);
             }

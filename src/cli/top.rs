@@ -1,6 +1,8 @@
 //! `stackclock top`.
 
-use clap::Args;
+use std::ffi::OsString;
+
+use clap::{ArgGroup, Args};
 
 use super::{FramesArgs, parse_pid};
 use crate::rate::Rate;
@@ -11,12 +13,20 @@ Percentages are of the time of one thread: 200% is two threads all the time.";
 
 /// `stackclock top`.
 #[derive(Debug, Args)]
-#[command(after_help = KEYS)]
+#[command(
+    override_usage = "stackclock top [OPTIONS] <-p PID... | -- COMMAND [ARGS]...>",
+    group(ArgGroup::new("target").args(["pid", "command"]).required(true)),
+    after_help = KEYS
+)]
 pub struct TopArgs {
     /// Process to watch; repeatable
-    #[arg(short, long, value_name = "PID", value_parser = parse_pid, required = true)]
+    #[arg(short, long, value_name = "PID", value_parser = parse_pid)]
     #[arg(allow_negative_numbers = true)]
     pub pid: Vec<u32>,
+
+    /// Command to start and watch, without input and output; it is ended with top
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
+    pub command: Vec<OsString>,
 
     /// Watch child processes too, those there are and those to come
     #[arg(short, long)]

@@ -84,8 +84,7 @@ fn run(mut live: Live, mut state: State, stop: &Arc<AtomicBool>) -> Result<Exit,
         }
         state.take_in(&mut live);
     }
-    live.end()?;
-    Ok(Exit::Success)
+    super::end(live)
 }
 
 /// What follows a key.

@@ -73,14 +73,14 @@ pub fn print(mut live: Live, mut figures: Figures, form: Form) -> Result<Exit, E
             Err(LiveEnd::Over) => return Err(NoSamples::Seen.into()),
         }
     }
-    live.end()?;
+    let exit = super::end(live)?;
     write_stdout(|out| match form {
         Form::Json => serde_json::to_writer_pretty(&mut *out, &printed(&figures))
             .map_err(Into::into)
             .and_then(|()| writeln!(out)),
         Form::Text => write_text(&figures, out),
     })?;
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 fn printed(figures: &Figures) -> Printed<'_> {

@@ -156,6 +156,20 @@ fn once_as_json_adds_up() {
 }
 
 #[test]
+fn a_command_is_watched_and_ended_with_top() {
+    let work = Workplace::new("top-command");
+    let file = work.file("pid");
+    let script = format!("echo $$ > {}; while :; do :; done", file.display());
+    let output = run(stackclock().args(["top", "--once", "--native-only", "--", "sh", "-c", &script]));
+    let table = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(table.contains("  sh\n"), "{table}");
+    let pid = std::fs::read_to_string(file).expect("the command has run");
+    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "it still runs");
+    let missing = stackclock().args(["top", "--once", "--", "/no/such/program"]).output().expect("run");
+    assert_eq!(missing.status.code(), Some(127));
+}
+
+#[test]
 fn without_a_terminal_there_is_an_error_and_a_table_for_the_asking() {
     let _work = Workplace::new("top-text");
     let target = fighting_for_the_gil();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -11,6 +11,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::SamplerError;
+use crate::options::Streams;
 
 /// A program that has been executed and stands before its first instruction, traced by the calling thread.
 #[derive(Debug)]
@@ -19,11 +20,11 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Starts `command` (program, arguments) with our own standard streams, environment and directory.
+    /// Starts `command` (program, arguments) with our own environment and directory.
     ///
     /// The child asks to be traced, so the kernel stops it with SIGTRAP when its `execve` has succeeded
     /// (`ptrace(2)`, PTRACE_TRACEME); `execve`'s own error comes back from `spawn`.
-    pub fn start(command: &[OsString]) -> Result<Self, SamplerError> {
+    pub fn start(command: &[OsString], streams: Streams) -> Result<Self, SamplerError> {
         let Some((program, arguments)) = command.split_first() else {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "empty command");
             return Err(SamplerError::CannotLaunch { program: String::new(), source });
@@ -32,6 +33,9 @@ impl Launched {
             |source| SamplerError::CannotLaunch { program: program.to_string_lossy().into_owned(), source };
         let mut command = Command::new(program);
         command.args(arguments);
+        if streams == Streams::Null {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        }
         // SAFETY: the closure runs in the forked child of a possibly threaded process; it makes two system calls
         // and touches no memory that another thread could have left locked.
         unsafe { command.pre_exec(prepare_child) };
