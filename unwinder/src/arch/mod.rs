@@ -6,6 +6,7 @@ mod x86_64;
 
 pub use x86_64::Registers;
 pub(crate) use x86_64::{
-    ELF_MACHINE, FrameDepth, FrameRule, LONGEST_CALL, LONGEST_SPECIAL_CODE, PAGE_SIZE, Saved, SavedRegisters,
-    SpecialCode, classify, follows_call, frame_depth, signal_frame, special_code,
+    Base, CallersBp, ELF_MACHINE, FrameDepth, FrameRule, LONGEST_CALL, LONGEST_SPECIAL_CODE, PAGE_SIZE,
+    Place, ReturnRule, Saved, SavedRegisters, SpecialCode, classify, follows_call, frame_depth,
+    is_program_entry, return_rules, signal_frame, special_code,
 };

@@ -94,6 +94,12 @@ impl CfiTable {
         self.function_at(svma).is_some_and(|function| self.svma(function.start) == svma)
     }
 
+    /// Whether a function begins in `[from, to]`.
+    pub(crate) fn has_function_start_between(&self, from: Svma, to: Svma) -> bool {
+        let after = |svma: Svma| self.functions.partition_point(|function| self.svma(function.start) <= svma);
+        self.is_function_start(from) || after(from) != after(to)
+    }
+
     /// The end of the function that covers `svma`.
     pub(crate) fn function_end(&self, svma: Svma) -> Option<Svma> {
         self.function_at(svma).map(|function| self.svma(function.end))

@@ -58,6 +58,8 @@ struct Section {
 #[derive(Debug)]
 pub(super) struct Elf {
     pub(super) segments: Vec<Segment>,
+    /// `e_entry`; zero where there is none.
+    pub(super) entry: Svma,
     sections: Vec<Section>,
     /// `PT_NOTE` segments: file offset and size.
     notes: Vec<(u64, u64)>,
@@ -105,8 +107,13 @@ impl Elf {
         if (class, encoding, machine) != (2, 1, arch::ELF_MACHINE) {
             return Err(ModuleError::Unsupported { class, encoding, machine });
         }
-        let mut parsed =
-            Elf { segments: Vec::new(), sections: Vec::new(), notes: Vec::new(), eh_frame_hdr: None };
+        let mut parsed = Elf {
+            segments: Vec::new(),
+            entry: Svma(fields.u64(24)?),
+            sections: Vec::new(),
+            notes: Vec::new(),
+            eh_frame_hdr: None,
+        };
         parsed.read_program_headers(source, &fields)?;
         // Stripped to the bone (sstrip), damaged, or a copy from memory: a module without sections still has
         // its segments, and PT_GNU_EH_FRAME leads to its unwind information.
@@ -315,7 +322,8 @@ mod tests {
     fn a_page_that_two_segments_share_belongs_to_the_executable_one() {
         // As rust-lld lays out: the read-only segment ends, and the executable one begins, in the page at 0x1000.
         let segments = vec![segment(0, 0x1234, 0, false), segment(0x1234, 0x3000, 0x2234, true)];
-        let elf = Elf { segments, sections: Vec::new(), notes: Vec::new(), eh_frame_hdr: None };
+        let elf =
+            Elf { segments, entry: Svma(0), sections: Vec::new(), notes: Vec::new(), eh_frame_hdr: None };
         assert_eq!(elf.executable_segment_of_page(0x1000).map(|one| one.svma), Some(Svma(0x2234)));
         assert_eq!(elf.executable_segment_of_page(0x2000).map(|one| one.svma), Some(Svma(0x2234)));
         assert_eq!(elf.executable_segment_of_page(0x5000), None);

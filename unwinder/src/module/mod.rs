@@ -9,11 +9,11 @@ mod source;
 mod store;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::arch::{self, FrameDepth};
+use crate::arch::{self, FrameDepth, ReturnRule};
 use crate::cfi::CfiTable;
 use crate::{ModuleId, Svma};
 
@@ -26,6 +26,14 @@ use elf::Elf;
 
 /// Longest function whose code is decoded for its frame depth; CPython's evaluation loop has about 60 KiB.
 const LONGEST_DECODED_FUNCTION: u64 = 256 << 10;
+/// Code looked at on either side of an address without call frame information; OpenBLAS' longest function of that kind
+/// has 56 KiB.
+const CODE_BEFORE: u64 = 64 << 10;
+const CODE_AFTER: usize = 128 << 10;
+/// Most addresses whose [`ReturnRule`]s are kept.
+const MAX_RETURN_RULES: usize = 1 << 16;
+/// Longest code of an entry point that has no call frame information: that of ld.so has 61 bytes.
+const LONGEST_ENTRY: u64 = 64;
 
 /// A section's bytes, decompressed where the file holds them compressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +56,8 @@ pub struct Module {
     table: OnceLock<CfiTable>,
     /// `rbp - rsp` by lookup address: from the code, or learned. `None`: the code does not tell.
     frame_depths: Mutex<FxHashMap<Svma, Option<i64>>>,
+    /// How code without call frame information returns, by instruction pointer; no rule: not found out.
+    return_rules: Mutex<FxHashMap<Svma, Arc<[ReturnRule]>>>,
 }
 
 impl Module {
@@ -63,6 +73,7 @@ impl Module {
             build_id,
             table: OnceLock::new(),
             frame_depths: Mutex::default(),
+            return_rules: Mutex::default(),
         })
     }
 
@@ -160,6 +171,42 @@ impl Module {
     pub fn learn_frame_depth(&self, lookup: Svma, rbp_minus_rsp: i64) {
         let mut depths = self.frame_depths.lock().unwrap_or_else(PoisonError::into_inner);
         depths.insert(lookup, Some(rbp_minus_rsp));
+    }
+
+    /// How the code at an instruction pointer that no call frame information covers may return, likeliest first.
+    pub(crate) fn return_rules(&self, ip: Svma) -> Arc<[ReturnRule]> {
+        let mut known = self.return_rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_RETURN_RULES {
+            known.clear();
+        }
+        known.entry(ip).or_insert_with(|| self.search_return_rules(ip).into()).clone()
+    }
+
+    fn search_return_rules(&self, ip: Svma) -> Vec<ReturnRule> {
+        let around = self.elf.segments.iter().find(|segment| {
+            let end = segment.svma.0.saturating_add(segment.file_size);
+            segment.executable && (segment.svma.0..end).contains(&ip.0)
+        });
+        let Some(segment) = around else { return Vec::new() };
+        let start = Svma(ip.0.saturating_sub(CODE_BEFORE).max(segment.svma.0));
+        let before = usize::try_from(ip.0.saturating_sub(start.0)).unwrap_or_default();
+        let mut code = vec![0; before.saturating_add(CODE_AFTER)];
+        let filled = self.read_code(start, &mut code);
+        code.truncate(filled);
+        arch::return_rules(&code, start, ip)
+    }
+
+    /// Whether an address that no call frame information covers is in the code that the kernel starts the program
+    /// or its loader with.
+    pub(crate) fn is_in_entry(&self, svma: Svma) -> bool {
+        let entry = self.elf.entry;
+        let within = svma.0.checked_sub(entry.0).is_some_and(|offset| offset < LONGEST_ENTRY);
+        if entry == Svma(0) || !within || self.cfi().has_function_start_between(entry, svma) {
+            return false;
+        }
+        let mut code = [0; LONGEST_ENTRY as usize];
+        let filled = self.read_code(entry, &mut code);
+        code.get(..filled).is_some_and(arch::is_program_entry)
     }
 
     fn decode_frame_depth(&self, function_start: Svma, lookup: Svma) -> Option<i64> {

@@ -34,6 +34,7 @@
 //! ```
 
 mod address_space;
+mod epilogue_step;
 mod pc_cache;
 mod saved_registers;
 mod stack;

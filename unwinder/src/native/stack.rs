@@ -13,6 +13,9 @@ pub enum FoundBy {
     /// The convention that rbp points to the caller's rbp and return address. Right for code that keeps a frame
     /// pointer; a heuristic for the JIT code it is used on.
     FramePointer,
+    /// The code of its callee, which has no call frame information, followed to a `ret`; what that would take as its
+    /// return address does follow a call.
+    Epilogue,
 }
 
 /// One native frame. Its extent on the stack is `[sp, cfa)`.

@@ -4,6 +4,7 @@ use std::num::NonZeroI16;
 
 use rustc_hash::FxHashMap;
 
+use super::epilogue_step::epilogue_step;
 use super::pc_cache::{PcCache, Resolved};
 use super::saved_registers;
 use super::{AddressSpace, CodePlace, FoundBy, NativeFrame, NativeStack, StackEnd};
@@ -25,26 +26,26 @@ pub struct Unwinder {
 
 /// What is known of the frame that is being looked at.
 #[derive(Clone, Copy, Debug)]
-struct Position {
-    address: FrameAddress,
-    sp: Avma,
+pub(super) struct Position {
+    pub(super) address: FrameAddress,
+    pub(super) sp: Avma,
     /// rbp, if it is known.
-    bp: Option<u64>,
-    found_by: FoundBy,
+    pub(super) bp: Option<u64>,
+    pub(super) found_by: FoundBy,
 }
 
 /// A step: where the frame ends and what its caller is.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    cfa: Avma,
-    caller: Position,
+pub(super) struct Step {
+    pub(super) cfa: Avma,
+    pub(super) caller: Position,
 }
 
 /// Everything about a walk that stays the same.
-struct Walk<'a, M> {
-    space: &'a AddressSpace,
-    registers: &'a Registers,
-    memory: &'a M,
+pub(super) struct Walk<'a, M> {
+    pub(super) space: &'a AddressSpace,
+    pub(super) registers: &'a Registers,
+    pub(super) memory: &'a M,
 }
 
 impl From<Truncation> for StackEnd {
@@ -211,7 +212,7 @@ impl Unwinder {
             FrameRule::Broken => Err(Truncation::BadUnwindInfo.into()),
             FrameRule::Uncovered => match resolved.place {
                 CodePlace::Anonymous => frame_pointer_step(walk, at),
-                CodePlace::Module { .. } => Err(Truncation::NoUnwindInfo.into()),
+                CodePlace::Module { .. } => epilogue_step(walk, at, below, &mut self.call_sites),
                 CodePlace::Unmapped => Err(Truncation::NoModule.into()),
             },
         }
@@ -412,6 +413,7 @@ fn resolve_in(space: &AddressSpace, address: FrameAddress) -> Resolved {
     let rule = match special {
         Some(SpecialCode::SignalTrampoline) => FrameRule::Signal,
         Some(SpecialCode::ContextRoot) => FrameRule::End,
+        None if found.rule == FrameRule::Uncovered && module.is_in_entry(svma) => FrameRule::End,
         None => found.rule,
     };
     let place = CodePlace::Module { module: module.id(), svma };
@@ -426,7 +428,7 @@ fn special_code_at(module: &crate::module::Module, svma: Svma) -> Option<Special
 
 /// Which addresses follow a call instruction, or are signal trampolines: read from the modules' code once each.
 #[derive(Clone, Debug, Default)]
-struct CallSites {
+pub(super) struct CallSites {
     generation: u64,
     known: FxHashMap<Avma, bool>,
 }
@@ -439,7 +441,7 @@ impl CallSites {
         }
     }
 
-    fn is_return_address(&mut self, space: &AddressSpace, address: Avma) -> bool {
+    pub(super) fn is_return_address(&mut self, space: &AddressSpace, address: Avma) -> bool {
         *self.known.entry(address).or_insert_with(|| {
             let Some((Some(module), svma)) = space.find(address) else { return false };
             let mut before = [0; arch::LONGEST_CALL];

@@ -2,6 +2,7 @@
 
 mod call;
 mod classify;
+mod epilogue;
 mod prologue;
 mod registers;
 pub(crate) mod signal_frame;
@@ -12,8 +13,9 @@ pub use registers::Registers;
 
 pub(crate) use call::{LONGEST_CALL, follows_call};
 pub(crate) use classify::classify;
+pub(crate) use epilogue::{Base, CallersBp, Place, ReturnRule, return_rules};
 pub(crate) use prologue::{FrameDepth, frame_depth};
-pub(crate) use special_code::{LONGEST_SPECIAL_CODE, SpecialCode, special_code};
+pub(crate) use special_code::{LONGEST_SPECIAL_CODE, SpecialCode, is_program_entry, special_code};
 pub(crate) use unwind_rule::{FrameRule, Saved, SavedRegisters};
 
 /// `e_machine` of this processor's ELF files (EM_X86_64).

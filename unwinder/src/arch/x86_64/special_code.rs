@@ -29,9 +29,20 @@ pub(crate) fn special_code(code: &[u8]) -> Option<SpecialCode> {
     }
 }
 
+/// Whether code at a file's `e_entry` begins as what the kernel jumps to does: it takes the stack pointer, or marks
+/// the deepest frame (psABI 3.4.1). Linkers also put the first byte of code of a library there, which says nothing.
+pub(crate) fn is_program_entry(code: &[u8]) -> bool {
+    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
+    matches!(
+        code,
+        // xor %ebp, %ebp; xor %rbp, %rbp; mov %rsp, %rdi
+        [0x31, 0xed, ..] | [0x48, 0x31, 0xed, ..] | [0x48, 0x89, 0xe7, ..]
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{SpecialCode, special_code};
+    use super::{SpecialCode, is_program_entry, special_code};
 
     #[test]
     fn known_code_is_known_and_other_code_is_not() {
@@ -48,5 +59,16 @@ mod tests {
         // mov $14,%rax; syscall is rt_sigprocmask
         assert_eq!(special_code(&[0x48, 0xc7, 0xc0, 0x0e, 0, 0, 0, 0x0f, 0x05]), None);
         assert_eq!(special_code(&[]), None);
+    }
+
+    #[test]
+    fn entry_points_are_told_from_first_bytes_of_code() {
+        assert!(is_program_entry(&[0x31, 0xed, 0x49, 0x89, 0xd1]), "glibc's _start");
+        assert!(is_program_entry(&[0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed]), "the same with endbr64");
+        assert!(is_program_entry(&[0x48, 0x89, 0xe7, 0xe8, 1, 2, 3, 4]), "ld.so's _start");
+        assert!(is_program_entry(&[0x48, 0x31, 0xed, 0x48, 0x89, 0xe7]), "musl's _start");
+        // lea ...(%rip), %rdi: deregister_tm_clones, where a library's code begins
+        assert!(!is_program_entry(&[0x48, 0x8d, 0x3d, 1, 2, 3, 4]));
+        assert!(!is_program_entry(&[]));
     }
 }
