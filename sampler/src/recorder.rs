@@ -198,7 +198,7 @@ impl Recorder {
         target: &mut Target,
         native: &Capture,
         python: PythonSight<&PythonCapture>,
-    ) -> StackEnd {
+    ) -> Reached {
         self.python.clear();
         if let PythonSight::Captured(capture) = python {
             let Target { python, memory, .. } = target;
@@ -206,28 +206,33 @@ impl Recorder {
         }
         if self.selection == FrameSelection::PythonOnly && target.python.interpreter().is_some() {
             python_only(&self.python, &mut self.merged);
-            return StackEnd::Root;
+            return Reached { end: StackEnd::Root, gap: None };
         }
         self.unwind(target, native);
-        self.resume(target, native);
+        let gap = self.resume(target, native);
         merge(&self.native, &native.stack, &self.python, target.python.eval_code(), &mut self.merged);
-        self.native.end
+        Reached { end: self.native.end, gap }
     }
 
-    /// Goes on beyond code that cannot be unwound (a JIT's), as often as Python frames show the way.
-    fn resume(&mut self, target: &mut Target, capture: &Capture) {
+    /// Goes on beyond code that cannot be unwound (a JIT's), as often as Python frames show the way. Gives the reason of
+    /// the innermost gap that this leaves.
+    fn resume(&mut self, target: &mut Target, capture: &Capture) -> Option<Truncation> {
+        let mut gap = None;
         for _ in 0..self.python.runs.len() {
+            let StackEnd::Truncated(why) = self.native.end else { break };
             let eval = target.python.eval_code();
             let Some((from, registers)) =
                 resume_at_anchor(&mut self.native, &self.python, eval, &capture.stack)
             else {
-                return;
+                break;
             };
+            gap = gap.or(Some(why));
             let Target { unwinder, space, .. } = target;
             unwinder.unwind(space, from, &registers, &capture.stack, &mut self.beyond);
             self.native.frames.append(&mut self.beyond.frames);
             self.native.end = self.beyond.end;
         }
+        gap
     }
 
     fn unwind(&mut self, target: &mut Target, capture: &Capture) {
@@ -250,9 +255,9 @@ impl ObservationSink for Recorder {
         self.merged.clear();
         let (flaw, verdict) = match sight {
             Sight::Captured { native, python } => {
-                let end = self.merge(target, native, python);
+                let reached = self.merge(target, native, python);
                 let asked = target.threads.get(index).map_or(0, |thread| thread.stack_bytes);
-                (flaw_of(end, python), verdict_of(end, native.stack.bytes.len() >= asked))
+                (flaw_of(reached, python), verdict_of(reached, native.stack.bytes.len() >= asked))
             }
             Sight::Failed(why) => (Some(Flaw::Failed(why)), Verdict::Done),
         };
@@ -271,19 +276,38 @@ impl ObservationSink for Recorder {
     }
 }
 
-fn flaw_of(end: StackEnd, python: PythonSight<&PythonCapture>) -> Option<Flaw> {
-    match (python, end) {
-        (PythonSight::Failed, _) => Some(Flaw::Failed(Failure::PythonUnreadable)),
-        (_, StackEnd::Truncated(why)) => Some(Flaw::Truncated(why)),
-        (_, StackEnd::Root) => None,
+/// How far a thread's frames were found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Reached {
+    end: StackEnd,
+    /// Why frames may be missing in the middle, if they may.
+    gap: Option<Truncation>,
+}
+
+impl Reached {
+    /// Why frames are missing; where it happened more than once, the innermost reason.
+    fn missing(self) -> Option<Truncation> {
+        match self.end {
+            StackEnd::Truncated(why) => Some(self.gap.unwrap_or(why)),
+            StackEnd::Root => self.gap,
+        }
     }
 }
 
-/// A stack that was copied to its end does not get longer.
-fn verdict_of(end: StackEnd, copy_was_full: bool) -> Verdict {
-    match end {
-        StackEnd::Truncated(Truncation::OutOfBytes) if copy_was_full => Verdict::WantsMoreStack,
-        StackEnd::Truncated(Truncation::UnknownRegister) => Verdict::WantsRegisters,
+fn flaw_of(reached: Reached, python: PythonSight<&PythonCapture>) -> Option<Flaw> {
+    match python {
+        PythonSight::Failed => Some(Flaw::Failed(Failure::PythonUnreadable)),
+        _ => reached.missing().map(Flaw::Truncated),
+    }
+}
+
+/// A stack that was copied to its end does not get longer. Unknown code in a gap is a JIT's, and seldom becomes known: it
+/// is not worth another look.
+fn verdict_of(reached: Reached, copy_was_full: bool) -> Verdict {
+    let lacks = |why| reached.gap == Some(why) || reached.end == StackEnd::Truncated(why);
+    match reached.end {
+        _ if copy_was_full && lacks(Truncation::OutOfBytes) => Verdict::WantsMoreStack,
+        _ if lacks(Truncation::UnknownRegister) => Verdict::WantsRegisters,
         UNKNOWN_CODE => Verdict::WantsAnotherLook,
         _ => Verdict::Done,
     }

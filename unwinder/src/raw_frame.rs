@@ -11,7 +11,7 @@ pub struct ModuleId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PythonCodeId(pub u32);
 
-/// Why a native stack ends before its root. Each reason is counted, and shown as a frame.
+/// Why a native stack ends before its root, or has a gap. Each reason is counted, and shown as a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Truncation {
     /// The address lies in no mapped module and in no code we know how to walk.
@@ -31,7 +31,7 @@ pub enum Truncation {
 }
 
 impl Truncation {
-    /// The reason in words, as in the frame `[truncated: ...]` and in the counters.
+    /// The reason in words, as in the frames `[truncated: ...]` and `[gap: ...]` and in the counters.
     pub fn reason(self) -> &'static str {
         match self {
             Truncation::NoModule => "address in no module",
@@ -99,6 +99,9 @@ pub enum RawFrame {
     },
     /// The stack ends here although its root was not reached; always outermost.
     Truncated(Truncation),
+    /// Native frames may be missing here: the code below could not be unwound, and the stack goes on from the next
+    /// Python frame.
+    Gap(Truncation),
     /// Frames are missing here because they could not be read.
     Failed(Failure),
 }

@@ -15,6 +15,9 @@
 //! on ([`EvalCode`]). A frame of the loop without an anchor is just entering or leaving, or belongs to another
 //! greenlet whose frames still lie on the stack: it says nothing and is left out.
 //!
+//! Where native frames may be missing because their code could not be unwound, and the loop beyond was found by an
+//! anchor ([`resume_at_anchor`]), a [`RawFrame::Gap`] says so and why.
+//!
 //! The order is leaf first, as in [`NativeStack`] and [`PythonStack`].
 
 mod eval_code;
@@ -25,7 +28,7 @@ mod tests;
 pub use eval_code::EvalCode;
 pub use resume::resume_at_anchor;
 
-use crate::native::{NativeFrame, NativeStack, StackEnd};
+use crate::native::{FoundBy, NativeFrame, NativeStack, StackEnd};
 use crate::python::{Anchor, PythonFrame, PythonRun, PythonStack};
 use crate::{Avma, Memory, RawFrame, Truncation};
 
@@ -57,6 +60,9 @@ pub fn merge(
     let mut runs = Runs { runs: &python.runs, frames: &python.frames };
     let mut zone_start = native.frames.first().map_or(Avma(0), |frame| frame.sp);
     for (index, frame) in native.frames.iter().enumerate() {
+        if let FoundBy::Anchor(why) = frame.found_by {
+            out.push(RawFrame::Gap(why));
+        }
         outcome.dropped += runs.drop_left_behind(native, index);
         let is_loop = eval.has(frame);
         let mut placed = 0;

@@ -9,7 +9,8 @@ use crate::{Avma, FrameAddress, Memory, Registers};
 /// an anchor: the loop's frame that holds the anchor has its CFA at a distance that is the same in the whole build, and
 /// its return address right below that.
 ///
-/// Adds the loop's frame to `native`, so that [`merge`](super::merge()) finds the anchor in it, and gives what to call
+/// Adds the loop's frame to `native`, marked as [`FoundBy::Anchor`], so that [`merge`](super::merge()) finds the anchor
+/// in it and shows the gap, and gives what to call
 /// [`Unwinder::unwind`](crate::native::Unwinder::unwind) with; append what that finds. The callee-saved registers are
 /// not known there. `None` when there is no such anchor, or nothing has been learned, or what has been learned does not
 /// hold here.
@@ -19,7 +20,7 @@ pub fn resume_at_anchor(
     eval: &EvalCode,
     stack: &impl Memory,
 ) -> Option<(FrameAddress, Registers)> {
-    let StackEnd::Truncated(_) = native.end else { return None };
+    let StackEnd::Truncated(why) = native.end else { return None };
     let (module, learned) = eval.only_loop()?;
     let reached = native.frames.last()?.sp;
     let anchor = python.runs.iter().find_map(|run| match run.anchor {
@@ -37,7 +38,7 @@ pub fn resume_at_anchor(
         cfa,
         place: CodePlace::Module { module, svma: learned.function_start },
         function_start: Some(learned.function_start),
-        found_by: FoundBy::Cfi,
+        found_by: FoundBy::Anchor(why),
     });
     Some((FrameAddress::ReturnAddress(return_address), Registers::new(return_address, cfa)))
 }

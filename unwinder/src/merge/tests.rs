@@ -149,7 +149,7 @@ fn a_truncated_walk_goes_on_at_the_next_frame_of_the_loop() {
     let mut out = Vec::new();
     let outcome = merge(&native, &memory, &python, &mut eval, &mut out);
     assert_eq!((outcome.placed, outcome.unplaced), (1, 0));
-    assert_eq!(out[..2], [of_native(0x100), of_python(1)]);
+    assert_eq!(out[..3], [of_native(0x100), RawFrame::Gap(Truncation::NoModule), of_python(1)]);
     // There is nothing to resume in a stack that reached its root, or beyond the last anchor.
     native.end = StackEnd::Root;
     assert!(resume_at_anchor(&mut native, &python, &eval, &memory).is_none());

@@ -16,6 +16,9 @@ pub enum FoundBy {
     /// The code of its callee, which has no call frame information, followed to a `ret`; what that would take as its
     /// return address does follow a call.
     Epilogue,
+    /// A Python frame that lies in it ([`resume_at_anchor`](crate::merge::resume_at_anchor)), beyond code that could not
+    /// be unwound for this reason: native frames may be missing below.
+    Anchor(Truncation),
 }
 
 /// One native frame. Its extent on the stack is `[sp, cfa)`.

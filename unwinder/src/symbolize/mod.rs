@@ -123,6 +123,9 @@ impl Symbolizer {
             RawFrame::Truncated(why) => {
                 vec![Frame::remark(FrameKind::Error, format!("[truncated: {}]", why.reason()))]
             }
+            RawFrame::Gap(why) => {
+                vec![Frame::remark(FrameKind::Error, format!("[gap: {}]", why.reason()))]
+            }
             RawFrame::Failed(why) => {
                 vec![Frame::remark(FrameKind::Error, format!("[failed: {}]", why.reason()))]
             }

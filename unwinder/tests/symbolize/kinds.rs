@@ -68,6 +68,8 @@ fn kernel_functions_are_named_where_the_kernel_tells() {
 fn what_is_missing_is_said_in_words() {
     let frame = symbolize(RawFrame::Truncated(Truncation::OutOfBytes), None);
     assert_eq!((&*frame.name, frame.kind), ("[truncated: stack larger than the copy]", FrameKind::Error));
+    let frame = symbolize(RawFrame::Gap(Truncation::NoUnwindInfo), None);
+    assert_eq!((&*frame.name, frame.kind), ("[gap: no unwind information]", FrameKind::Error));
     let frame = symbolize(RawFrame::Failed(Failure::PythonUnreadable), None);
     assert_eq!((&*frame.name, frame.kind), ("[failed: Python frames unreadable]", FrameKind::Error));
 }
