@@ -11,7 +11,7 @@ PLAYWRIGHT=playwright-core@1
 case ${1:-test} in
     demo)  packages=(g++ python3 python3-venv); wheels=(numpy) ;;
     bench) packages=(g++ python3 python3-venv); wheels=(numpy "$PY_SPY") ;;
-    test)  packages=(g++ xz-utils dwz python3 python3-venv redis-server redis-tools tmux chromium); wheels=(numpy "$PY_SPY") ;;
+    test)  packages=(g++ xz-utils dwz python3 python3-venv redis-server redis-tools tmux chromium golang-go); wheels=(numpy "$PY_SPY") ;;
     *)     fail "setup.sh knows demo, bench and test, not '$1'" ;;
 esac
 

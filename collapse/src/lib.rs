@@ -28,6 +28,7 @@ pub mod flame_graph;
 pub mod folded;
 mod frame;
 mod import;
+pub mod pprof;
 mod profile;
 mod stack;
 mod state;
