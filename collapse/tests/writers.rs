@@ -8,7 +8,7 @@ use std::path::Path;
 use regex::Regex;
 use stackclock_collapse::folded::{self, Numbers};
 use stackclock_collapse::{
-    Clock, Code, FileNames, Lines, Profile, RunState, Threads, View, ViewOptions, flame_graph,
+    Clock, Code, FileNames, Lines, Profile, RunState, Threads, View, ViewOptions, flame_graph, pprof,
 };
 use support::example;
 use support::golden::assert_golden;
@@ -51,6 +51,33 @@ fn folded_text_is_as_blessed() {
     let counts = Numbers::Samples { interval_ns: 10_000_000 };
     let (name, options) = ("wall_counts.folded", &views()[7].1);
     assert_golden(&golden(name), &folded_text(&profile, options, counts));
+}
+
+/// Time awake is divided between running and waiting for a CPU, so a stretch need not have been observed itself.
+#[test]
+fn counts_leave_out_what_was_never_observed_and_times_do_not() {
+    let mut profile = example::profile();
+    let is_unobserved = |state| matches!(state, RunState::Runnable | RunState::GilWait);
+    for sample in profile.samples.iter_mut().filter(|sample| is_unobserved(sample.state)) {
+        sample.observations = 0;
+    }
+    let counts = folded_text(&profile, &views()[7].1, Numbers::Samples { interval_ns: 1 });
+    assert!(!counts.contains("[runnable]") && !counts.contains("[gil]"), "{counts}");
+    assert!(
+        counts.contains("[blocked: futex]") && counts.lines().all(|line| !line.ends_with(" 0")),
+        "{counts}"
+    );
+    let times = folded_text(&profile, &views()[7].1, Numbers::Microseconds);
+    assert!(times.contains("[runnable]") && times.contains("[gil]"), "{times}");
+    let mut file = Vec::new();
+    pprof::write(&View::new(&profile, &views()[7].1), &mut file).unwrap();
+    let read = pprof::read(file.as_slice(), 1).unwrap();
+    let unobserved = read.samples.iter().filter(|sample| is_unobserved(sample.state));
+    assert_eq!(
+        unobserved.map(|sample| (sample.observations, sample.weight_ns > 0)).collect::<Vec<_>>(),
+        [(0, true); 3]
+    );
+    assert!(read.samples.iter().all(|sample| is_unobserved(sample.state) || sample.observations > 0));
 }
 
 #[test]
