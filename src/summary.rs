@@ -182,6 +182,7 @@ fn viewer(format: Format, path: &str) -> String {
     match format {
         Format::FlameGraph => format!("xdg-open {path}"),
         Format::Speedscope => format!("npx speedscope {path}"),
+        Format::Pprof => format!("go tool pprof -http=: {path}"),
         Format::Folded => format!("less {path}"),
     }
 }

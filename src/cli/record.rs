@@ -155,7 +155,7 @@ pub enum ModeArg {
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// File to write, `-` for standard output; repeatable. Its ending says the format: .svg flame graph,
-    /// .json speedscope, .folded .collapsed .txt folded stacks. Without it, a new
+    /// .json speedscope, .pb.gz pprof, .folded .collapsed .txt folded stacks. Without it, a new
     /// PROGRAM-or-PID-TIME file in the current directory
     #[arg(short, long, value_name = "FILE")]
     pub output: Vec<PathBuf>,

@@ -12,7 +12,7 @@ use crate::rate::Rate;
 /// `stackclock report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Folded or speedscope file, of any program that writes them; `-` for standard input
+    /// Folded, speedscope or pprof file, of any program that writes them; `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 

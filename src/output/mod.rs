@@ -80,12 +80,12 @@ impl Explain for OutputConflict {
     fn help(&self) -> String {
         match self {
             OutputConflict::UnknownEnding(path) => {
-                let name = path.with_extension(Format::FlameGraph.extension());
+                let name = Format::FlameGraph.rename(path);
                 format!("-o {}, or say the format with --format", name.display())
             }
             OutputConflict::StdoutWithoutFormat => "-o - --format folded".to_owned(),
             OutputConflict::EndingAgainstFormat { path, asked, .. } => {
-                format!("-o {}", path.with_extension(asked.extension()).display())
+                format!("-o {}", asked.rename(path).display())
             }
             OutputConflict::Twice(_) => "remove one of the two -o".to_owned(),
         }

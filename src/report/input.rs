@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use stackclock_collapse::Profile;
 use stackclock_collapse::folded::{self, FoldedFile, Numbers};
+use stackclock_collapse::{Profile, pprof};
 use stackclock_speedscope::ReadError;
 use thiserror::Error;
 
@@ -29,10 +29,12 @@ enum Reason {
     Io(#[from] io::Error),
     #[error("a flame graph is a picture; the numbers in it are rounded")]
     FlameGraph,
-    #[error("no line of it ends in a number, so it is not folded text, and it is no JSON")]
+    #[error("no line of it ends in a number, so it is not folded text, and it is no JSON and no gzip")]
     NotFolded,
     #[error(transparent)]
     Speedscope(#[from] ReadError),
+    #[error(transparent)]
+    Pprof(#[from] pprof::ReadError),
 }
 
 impl Explain for InputError {
@@ -47,8 +49,8 @@ impl Explain for InputError {
             Reason::FlameGraph => {
                 "record with two outputs: -o profile.svg -o profile.speedscope.json".to_owned()
             }
-            Reason::NotFolded | Reason::Speedscope(_) => {
-                "give a folded or speedscope file: stackclock record -o profile.speedscope.json".to_owned()
+            Reason::NotFolded | Reason::Speedscope(_) | Reason::Pprof(_) => {
+                "give a folded, speedscope or pprof file: stackclock record -o profile.pb.gz".to_owned()
             }
         }
     }
@@ -75,6 +77,8 @@ fn read_any(path: &Path, mut input: impl BufRead, samples_at: Option<Rate>) -> R
         Some(Format::FlameGraph) => Err(Reason::FlameGraph),
         Some(Format::Folded) => read_folded(path, input, samples_at),
         Some(Format::Speedscope) => read_speedscope(input, samples_at),
+        Some(Format::Pprof) => read_pprof(input, samples_at),
+        None if input.fill_buf()?.starts_with(&pprof::GZIP_MAGIC) => read_pprof(input, samples_at),
         // No folded text that anybody writes begins like a JSON object.
         None if input.fill_buf()?.trim_ascii_start().starts_with(b"{") => read_speedscope(input, samples_at),
         None => read_folded(path, input, samples_at),
@@ -84,9 +88,16 @@ fn read_any(path: &Path, mut input: impl BufRead, samples_at: Option<Rate>) -> R
 /// A sample without a rate is taken for a hundredth of a second, as py-spy takes them.
 const USUAL_INTERVAL_NS: u64 = 10_000_000;
 
+fn interval_ns(samples_at: Option<Rate>) -> u64 {
+    samples_at.map_or(USUAL_INTERVAL_NS, Rate::interval_ns)
+}
+
 fn read_speedscope(input: impl BufRead, samples_at: Option<Rate>) -> Result<Profile, Reason> {
-    let interval_ns = samples_at.map_or(USUAL_INTERVAL_NS, Rate::interval_ns);
-    Ok(stackclock_speedscope::read(input, interval_ns)?)
+    Ok(stackclock_speedscope::read(input, interval_ns(samples_at))?)
+}
+
+fn read_pprof(input: impl BufRead, samples_at: Option<Rate>) -> Result<Profile, Reason> {
+    Ok(pprof::read(input, interval_ns(samples_at))?)
 }
 
 fn read_folded(path: &Path, input: impl BufRead, samples_at: Option<Rate>) -> Result<Profile, Reason> {

@@ -96,6 +96,19 @@ fn a_file_survives_the_way_through_speedscope() {
 }
 
 #[test]
+fn a_file_survives_the_way_through_pprof() {
+    let folder = folder_with("a.folded", FOLDED);
+    stdout_of(&report(folder.path(), "a.folded -o b.pb.gz"));
+    stdout_of(&report(folder.path(), "b.pb.gz -o c.json -o c.folded"));
+    let table = |name: &str| stdout_of(&report(folder.path(), name));
+    assert_eq!(table("b.pb.gz"), table("a.folded"));
+    assert_eq!(table("c.json"), table("a.folded"));
+    // A name that says nothing: the content does.
+    fs::rename(folder.path().join("b.pb.gz"), folder.path().join("b.pprof")).expect("a new name");
+    assert_eq!(table("b.pprof"), table("a.folded"));
+}
+
+#[test]
 fn standard_input_and_output_are_files_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = stackclock();
@@ -133,6 +146,9 @@ fn files_that_are_no_profiles_are_refused() {
         ("a", "{\"a\": [}"),
         ("a", "\u{0}\u{1}\u{2}"),
         ("a.svg", "<svg/>"),
+        ("a.pb.gz", ""),
+        ("a.pb.gz", "no profile"),
+        ("a", "\u{1f}no gzip"),
     ] {
         let folder = folder_with(name, content);
         assert_three_lines(&report(folder.path(), &format!("{name} -o b.svg")), 1);
