@@ -14,8 +14,8 @@ use std::io;
 use stackclock_sampler::{ChildEnd, SamplerError};
 use thiserror::Error;
 
+use crate::input::InputError;
 use crate::output::{OutputConflict, OutputError};
-use crate::report::InputError;
 use crate::usage::UsageError;
 
 /// What the exit status says when it is our own (and not that of a command that we launched).

@@ -11,11 +11,13 @@
 
 mod cli;
 mod console;
+mod diff;
 mod doctor;
 mod dump;
 mod duration;
 mod error;
 mod figures;
+mod input;
 mod options;
 mod output;
 mod progress;
@@ -52,6 +54,7 @@ fn run(command: Command) -> Exit {
         Command::Record(args) => record::record(args),
         Command::Report(args) => report::report(args),
         Command::Top(args) => top::top(args),
+        Command::Diff(args) => diff::diff(args),
         Command::Dump(args) => dump::dump(args),
         Command::Doctor(args) => doctor::doctor(&args),
     };

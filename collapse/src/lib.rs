@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+pub mod diff;
 mod file_name;
 pub mod flame_graph;
 pub mod folded;

@@ -1,5 +1,6 @@
 //! The command line exactly as it was typed; what it means is decided in `options`.
 
+mod diff;
 mod doctor;
 mod dump;
 mod record;
@@ -9,10 +10,11 @@ mod top;
 use clap::{Parser, Subcommand};
 use regex::Regex;
 
+pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use dump::DumpArgs;
 pub use record::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
-pub use report::{ReportArgs, SortArg};
+pub use report::{ReportArgs, ShownArgs, SortArg};
 pub use top::TopArgs;
 
 /// Wall-clock sampling profiler for Python and C++ processes on Linux.
@@ -35,6 +37,8 @@ pub enum Command {
     Dump(DumpArgs),
     /// Show a written profile as a table, or write it in another format
     Report(ReportArgs),
+    /// Say what got slower from one written profile to another
+    Diff(DiffArgs),
     /// Say what works on this machine and what does not, and what to do about it
     Doctor(DoctorArgs),
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use regex::Regex;
+use stackclock_collapse::table::Sort;
 
 use super::parse_pattern;
 use crate::output::Format;
@@ -16,21 +17,8 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The numbers in a folded file are samples taken at this rate, not microseconds
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
-    pub samples_at: Option<Rate>,
-
-    /// Only stacks in which a frame matches
-    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
-    pub focus: Option<Regex>,
-
-    /// No stacks in which a frame matches
-    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
-    pub ignore: Option<Regex>,
-
-    /// Only threads whose name matches
-    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
-    pub thread: Option<Regex>,
+    #[command(flatten)]
+    pub shown: ShownArgs,
 
     /// Order of the table
     #[arg(long, value_name = "KEY", default_value = "self", help_heading = "Table")]
@@ -54,6 +42,26 @@ pub struct ReportArgs {
     pub format: Option<Format>,
 }
 
+/// How files are read, and which part of them is shown.
+#[derive(Debug, Args)]
+pub struct ShownArgs {
+    /// The numbers in a folded file are samples taken at this rate, not microseconds
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub samples_at: Option<Rate>,
+
+    /// Only stacks in which a frame matches
+    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
+    pub focus: Option<Regex>,
+
+    /// No stacks in which a frame matches
+    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
+    pub ignore: Option<Regex>,
+
+    /// Only threads whose name matches
+    #[arg(long, value_name = "REGEX", value_parser = parse_pattern, help_heading = "What is shown")]
+    pub thread: Option<Regex>,
+}
+
 /// Values of `--sort`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SortArg {
@@ -62,4 +70,13 @@ pub enum SortArg {
     Own,
     /// Time in the function and what it called
     Total,
+}
+
+impl From<SortArg> for Sort {
+    fn from(sort: SortArg) -> Sort {
+        match sort {
+            SortArg::Own => Sort::SelfTime,
+            SortArg::Total => Sort::TotalTime,
+        }
+    }
 }

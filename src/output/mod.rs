@@ -153,7 +153,8 @@ impl Output {
         Ok(outputs)
     }
 
-    fn resolve_one(path: PathBuf, asked: Option<Format>) -> Result<Output, OutputConflict> {
+    /// Gives one place its format.
+    pub fn resolve_one(path: PathBuf, asked: Option<Format>) -> Result<Output, OutputConflict> {
         if path == Path::new("-") {
             let format = asked.ok_or(OutputConflict::StdoutWithoutFormat)?;
             return Ok(Output { place: Place::Stdout, format });

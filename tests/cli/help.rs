@@ -36,6 +36,11 @@ fn help_of_dump() {
 }
 
 #[test]
+fn help_of_diff() {
+    assert_help(&["diff", "--help"], "help/diff.txt");
+}
+
+#[test]
 fn help_of_doctor() {
     assert_help(&["doctor", "--help"], "help/doctor.txt");
 }

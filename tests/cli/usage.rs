@@ -51,6 +51,11 @@ const MISTAKES: &[&str] = &[
     "report a.folded --json -o b.svg",
     "report a.folded -f speedscope",
     "report a.folded -o b.xyz",
+    "diff a.folded",
+    "diff a.folded b.folded -o c.json",
+    "diff a.folded b.folded --json -o c.svg",
+    "diff a.folded b.folded --fail-above much",
+    "diff a.folded b.folded --fail-above 101%",
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! Flame graphs: SVG made by the `inferno` crate.
 
+mod difference;
 mod palette;
 
 use std::io::{self, BufWriter, Write};
@@ -9,6 +10,7 @@ use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
 use crate::folded::microseconds;
 use crate::{Row, View};
+pub use difference::write_difference;
 
 /// Narrower frames are left out, percent of the width: a twentieth of a millimetre on a wide screen.
 const MIN_WIDTH_PERCENT: f64 = 0.02;

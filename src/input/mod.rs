@@ -1,19 +1,25 @@
 //! Reading profiles back, whoever wrote them.
 
+mod filter;
+mod points;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use stackclock_collapse::folded::{self, FoldedFile, Numbers};
-use stackclock_collapse::{Profile, pprof};
+use stackclock_collapse::{Clock, Profile, ViewOptions, pprof};
 use stackclock_speedscope::ReadError;
 use thiserror::Error;
 
+use crate::cli::ShownArgs;
 use crate::console;
 use crate::error::{Exit, Explain, OneLine};
 use crate::figures::plural;
 use crate::output::Format;
 use crate::rate::Rate;
+
+pub use points::Points;
 
 /// Why a file cannot be read as a profile.
 #[derive(Debug, Error)]
@@ -60,8 +66,22 @@ impl Explain for InputError {
     }
 }
 
+impl ShownArgs {
+    /// Reads a file and drops what is not to be shown.
+    pub fn read(&self, path: &Path) -> Result<Profile, InputError> {
+        let mut profile = read(path, self.samples_at)?;
+        filter::keep_stacks(&mut profile, self.focus.as_ref(), self.ignore.as_ref());
+        Ok(profile)
+    }
+
+    /// A file was filtered when it was written: all that is left is shown.
+    pub fn view_options(&self) -> ViewOptions {
+        ViewOptions { clock: Clock::WallClock, thread_name: self.thread.clone(), ..ViewOptions::default() }
+    }
+}
+
 /// Reads a file, or standard input for `-`. `samples_at` is the rate of samples in files that count samples.
-pub fn read(path: &Path, samples_at: Option<Rate>) -> Result<Profile, InputError> {
+fn read(path: &Path, samples_at: Option<Rate>) -> Result<Profile, InputError> {
     let read = if path == Path::new("-") {
         read_any(path, io::stdin().lock(), samples_at)
     } else {
