@@ -133,7 +133,7 @@ pub fn shown_code(frames: FrameSelection) -> Code {
 fn resolve_view(args: ViewArgs, frames: FrameSelection) -> ViewOptions {
     let clock = match args.mode {
         Some(ModeArg::Wall) => Clock::WallClock,
-        Some(ModeArg::Cpu) => Clock::OnCpu,
+        Some(ModeArg::Cpu) => Clock::Cpu,
         Some(ModeArg::Offcpu) => Clock::OffCpu,
         Some(ModeArg::Gil) => Clock::Gil,
         None if args.gil => Clock::Gil,
@@ -191,7 +191,7 @@ mod tests {
         let clock = |line: &str| resolve(line).unwrap().view.clock;
         assert_eq!(clock("-p 42 -i"), Clock::WallClock);
         assert_eq!(clock("-p 42 --mode wall"), Clock::WallClock);
-        assert_eq!(clock("-p 42 --mode cpu"), Clock::OnCpu);
+        assert_eq!(clock("-p 42 --mode cpu"), Clock::Cpu);
         assert_eq!(clock("-p 42 --mode offcpu"), Clock::OffCpu);
         assert_eq!(clock("-p 42 -g"), Clock::Gil);
         assert_eq!(clock("-p 42 -i -g"), Clock::Gil);

@@ -14,7 +14,9 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 
 use crate::file_name::FileNames;
-use crate::{Frame, FrameId, FrameKind, Interner, Profile, Sample, StackId, StackTable, Thread, ThreadId};
+use crate::{
+    Frame, FrameId, FrameKind, Interner, Profile, RunState, Sample, StackId, StackTable, Thread, ThreadId,
+};
 
 /// Whose time is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,6 +24,8 @@ pub enum Clock {
     /// Threads running or waiting for a CPU: what py-spy shows without `--idle`. The default.
     #[default]
     OnCpu,
+    /// Only threads running on a CPU (`--mode cpu`).
+    Cpu,
     /// Everything: the whole wall clock, off-CPU included (`--idle`).
     WallClock,
     /// Only threads that neither run nor wait for a CPU.
@@ -35,6 +39,7 @@ impl Clock {
     pub fn shows(self, sample: &Sample) -> bool {
         match self {
             Clock::OnCpu => sample.state.is_on_cpu_or_wants_it(),
+            Clock::Cpu => sample.state == RunState::Running,
             Clock::WallClock => true,
             Clock::OffCpu => !sample.state.is_on_cpu_or_wants_it(),
             Clock::Gil => sample.holds_gil,
@@ -45,6 +50,7 @@ impl Clock {
     pub fn describe(self) -> &'static str {
         match self {
             Clock::OnCpu => "wall clock, on CPU or waiting for one",
+            Clock::Cpu => "CPU time",
             Clock::WallClock => "whole wall clock, off-CPU included",
             Clock::OffCpu => "wall clock, off-CPU only",
             Clock::Gil => "wall clock, holding the GIL",

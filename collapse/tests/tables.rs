@@ -54,7 +54,7 @@ fn self_times_add_up_and_recursion_counts_once() {
 #[test]
 fn every_nanosecond_is_some_functions_own_and_some_threads() {
     let profile = example::profile();
-    for clock in [Clock::OnCpu, Clock::WallClock, Clock::OffCpu, Clock::Gil] {
+    for clock in [Clock::OnCpu, Clock::Cpu, Clock::WallClock, Clock::OffCpu, Clock::Gil] {
         let view = View::new(&profile, &ViewOptions { clock, ..ViewOptions::default() });
         let functions = table::functions(&view, Sort::SelfTime, usize::MAX);
         let own: u64 = functions.functions.iter().map(|row| row.self_time.sum_ns()).sum();

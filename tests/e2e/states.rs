@@ -47,7 +47,7 @@ fn a_thread_behind_a_hog_on_its_cpu_is_runnable_for_as_long_as_the_scheduler_say
     let mut target = Target::start(program("hog"), &[]);
     let file = work.file("hog.speedscope.json");
     let TruthfulRecording { before, after, threads } =
-        record_with_truth(&mut target, 500, Duration::from_secs(10), &file);
+        record_with_truth(&mut target, 250, Duration::from_secs(16), &file);
 
     for name in ["victim", "rival"] {
         let cpu_ns = growth(&before, &after, &format!("/{name}/cpu_ns"));
@@ -66,7 +66,7 @@ fn python_threads_that_fight_for_the_gil_wait_for_it_as_long_as_they_say() {
     let mut target = Target::start_python(&debian_python(), "gil.py", &["3"]);
     let file = work.file("gil.speedscope.json");
     let TruthfulRecording { before, after, threads } =
-        record_with_truth(&mut target, 500, Duration::from_secs(10), &file);
+        record_with_truth(&mut target, 250, Duration::from_secs(16), &file);
 
     let wall_ns = growth(&before, &after, "/wall_ns");
     let tids = after["threads"].as_object().expect("threads").keys();

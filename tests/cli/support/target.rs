@@ -14,7 +14,16 @@ impl Target {
 
     /// A process that sleeps and does nothing else.
     pub fn sleeping() -> Target {
-        Target::shell("echo ready; exec sleep 1000")
+        let target = Target::shell("echo ready; exec sleep 1000");
+        // Its word comes before its sleep.
+        let sleeps = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", target.pid())).expect("it runs");
+            stat.contains("(sleep) S")
+        };
+        while !sleeps() {
+            std::thread::yield_now();
+        }
+        target
     }
 
     fn shell(script: &str) -> Target {

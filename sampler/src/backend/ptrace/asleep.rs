@@ -22,14 +22,20 @@ use crate::ptrace::{Interrupt, SEES_INTERRUPT};
 use crate::target::Rest;
 
 impl PtraceBackend {
-    /// Reads a thread that slept when `syscall` was read.
-    pub(super) fn look_at_asleep(&mut self, syscall: SyscallState, subject: &mut Subject<'_>) -> Look {
+    /// Reads a thread that slept when `syscall` was read. One that was awake at the tick, and only fell asleep since, is
+    /// given with what it was then: its stack is the best that is known of that time.
+    pub(super) fn look_at_asleep(
+        &mut self,
+        syscall: SyscallState,
+        awake_at_tick: Option<(RunState, Account)>,
+        subject: &mut Subject<'_>,
+    ) -> Look {
         let Some(thread) = subject.thread() else { return Look::Gone };
-        let account = Account::at_once(thread.last);
+        let slept = Account::at_once(thread.last);
         let Ok(task) = thread.state() else { return Look::Gone };
         let state = match (task, syscall) {
             (TaskState::Dead, _) => return Look::Gone,
-            (TaskState::Running, _) | (_, SyscallState::Running) => return Look::Ran,
+            (TaskState::Running, _) | (_, SyscallState::Running) => return Look::Awake,
             (TaskState::Stopped, _) => RunState::Stopped,
             (TaskState::Uninterruptible, _) | (_, SyscallState::NotInCall { .. }) => {
                 RunState::Uninterruptible
@@ -38,11 +44,12 @@ impl PtraceBackend {
                 sleeping_in(number, arguments, subject)
             }
         };
+        let (state, account) = awake_at_tick.unwrap_or((state, slept));
         let rest = loop {
             let python = self.copy(registers(&syscall), subject);
             match subject.thread().map(|thread| thread.schedstat()) {
-                Some(Ok(after)) if after.timeslices == account.counters.timeslices => {}
-                Some(Ok(_)) => return Look::Ran,
+                Some(Ok(after)) if after.timeslices == slept.counters.timeslices => {}
+                Some(Ok(_)) => return Look::Awake,
                 _ => return Look::Gone,
             }
             match self.report(state, account, python, subject) {
@@ -57,7 +64,8 @@ impl PtraceBackend {
             }
         };
         if let Some(thread) = subject.thread() {
-            thread.rest = rest;
+            // What it was at the tick does not hold for its sleep.
+            thread.rest = if awake_at_tick.is_some() && rest == Rest::Asleep { Rest::Unknown } else { rest };
         }
         Look::Done
     }

@@ -16,16 +16,20 @@ use stackclock_unwinder::Failure;
 use super::{Look, Pending, PtraceBackend, STOP_BOUND, Subject};
 use crate::backend::{Account, Observation, ObservationSink, Sight, Tick, Verdict};
 use crate::clock::Instant;
-use crate::proc::SchedStat;
+use crate::proc::{SchedStat, SyscallState};
 use crate::ptrace::{Interrupt, PendingStop, StoppedThread};
 use crate::target::{Rest, Target};
 
 impl PtraceBackend {
-    /// Stops and copies a thread that was not asleep.
+    /// Stops and copies a thread that was not asleep at the tick.
     pub(super) fn look_at_awake(&mut self, subject: &mut Subject<'_>) -> Look {
         let Some((tid, before)) = subject.thread().map(|thread| (thread.tid, thread.last)) else {
             return Look::Gone;
         };
+        match self.look_at_fallen_asleep(before, subject) {
+            Look::Awake => {}
+            settled => return settled,
+        }
         let begun = Instant::now();
         match self.tracer.interrupt(tid, STOP_BOUND) {
             Interrupt::Stopped(stopped) => self.take(stopped, begun, before, None, subject),
@@ -42,6 +46,27 @@ impl PtraceBackend {
             }
         }
         Look::Done
+    }
+
+    /// Reads a thread that was awake at the tick, with counters `before`, if it sleeps by now: then it needs no stop.
+    fn look_at_fallen_asleep(&mut self, before: SchedStat, subject: &mut Subject<'_>) -> Look {
+        let began = subject.tick.began;
+        let Some(thread) = subject.thread() else { return Look::Gone };
+        let (Ok(now), Ok(syscall)) = (thread.schedstat(), thread.syscall()) else { return Look::Gone };
+        if syscall == SyscallState::Running {
+            return Look::Awake;
+        }
+        let waited_ns = now.wait_ns.saturating_sub(before.wait_ns);
+        let lag_ns = Instant::now().ns_since(began);
+        // When it fell asleep is not known, only for how long it waited before.
+        let lag_waiting_ns = waited_ns.min(lag_ns);
+        let account = Account { counters: now, lag_ns: lag_waiting_ns, lag_waiting_ns };
+        thread.last = now;
+        let look = self.look_at_asleep(syscall, Some((state_at(lag_ns, waited_ns), account)), subject);
+        if let (Look::Awake, Some(thread)) = (&look, subject.thread()) {
+            thread.last = before;
+        }
+        look
     }
 
     /// Leaves a stop that did not come within the bound to [`collect_pending`](Self::collect_pending). Of a sleeper it is
@@ -88,8 +113,8 @@ impl PtraceBackend {
             let look = match (thread.schedstat(), thread.syscall()) {
                 (Ok(now), Ok(syscall)) => {
                     thread.last = now;
-                    match self.look_at_asleep(syscall, &mut subject) {
-                        Look::Ran => {
+                    match self.look_at_asleep(syscall, None, &mut subject) {
+                        Look::Awake => {
                             let account = Account::at_once(now);
                             fail(RunState::Runnable, account, Failure::NotStopped, &mut subject);
                             Look::Done

@@ -8,7 +8,8 @@
 //!       └─────── runs ──► seize, interrupt, copy, detach ◄───┘────────────► observation 40 us   (awake.rs)
 //! ```
 //!
-//! Only threads that are on a CPU, or want one, are ever stopped, one at a time.
+//! Only threads that are on a CPU, or want one, are ever stopped, one at a time; and only after all the others have been
+//! looked at: a stop frees a CPU, so that the next thread would be seen as what the stop made of it.
 
 mod asleep;
 mod awake;
@@ -41,6 +42,8 @@ pub struct PtraceBackend {
     /// Working memory of learning.
     scratch: NativeStack,
     pending: Vec<Pending>,
+    /// Threads of the target in hand that are awake at this tick.
+    awake: Vec<usize>,
     stopped_ns: u64,
 }
 
@@ -61,8 +64,8 @@ struct Pending {
 enum Look {
     /// An observation was made, or will be when the thread stops.
     Done,
-    /// It ran while it was being read: look again.
-    Ran,
+    /// It is awake, or ran while it was being read: it must be stopped to be read.
+    Awake,
     /// It has ended.
     Gone,
 }
@@ -91,6 +94,7 @@ impl PtraceBackend {
             python: PythonCapture::default(),
             scratch: NativeStack::default(),
             pending: Vec::new(),
+            awake: Vec::new(),
             stopped_ns: 0,
         }
     }
@@ -113,11 +117,17 @@ impl PtraceBackend {
         index: usize,
         sink: &mut dyn ObservationSink,
     ) {
-        if let Look::Gone = self.look(&mut Subject { tick, target, index, sink }) {
+        let mut subject = Subject { tick, target, index, sink };
+        let look = match self.look(&mut subject) {
+            Look::Awake => self.look_at_awake(&mut subject),
+            settled => settled,
+        };
+        if let Look::Gone = look {
             target.thread_is_gone(index);
         }
     }
 
+    /// Looks at a thread as far as that can be done without stopping it.
     fn look(&mut self, subject: &mut Subject<'_>) -> Look {
         let Some(thread) = subject.thread() else { return Look::Gone };
         let Ok(before) = thread.schedstat() else { return Look::Gone };
@@ -134,13 +144,9 @@ impl PtraceBackend {
             Rest::Asleep | Rest::Unknown => thread.rest = Rest::Unknown,
         }
         let Ok(syscall) = thread.syscall() else { return Look::Gone };
-        let asleep = match syscall {
-            SyscallState::Running => Look::Ran,
-            asleep => self.look_at_asleep(asleep, subject),
-        };
-        match asleep {
-            Look::Ran => self.look_at_awake(subject),
-            settled => settled,
+        match syscall {
+            SyscallState::Running => Look::Awake,
+            asleep => self.look_at_asleep(asleep, None, subject),
         }
     }
 
@@ -186,9 +192,20 @@ impl PtraceBackend {
 impl CaptureBackend for PtraceBackend {
     fn observe(&mut self, tick: Tick, target: &mut Target, sink: &mut dyn ObservationSink) {
         self.tracer.collect_dead();
+        let mut awake = std::mem::take(&mut self.awake);
         for index in 0..target.threads.len() {
-            self.observe_thread(tick, target, index, sink);
+            match self.look(&mut Subject { tick, target, index, sink }) {
+                Look::Done => {}
+                Look::Awake => awake.push(index),
+                Look::Gone => target.thread_is_gone(index),
+            }
         }
+        for index in awake.drain(..) {
+            if let Look::Gone = self.look_at_awake(&mut Subject { tick, target, index, sink }) {
+                target.thread_is_gone(index);
+            }
+        }
+        self.awake = awake;
     }
 
     fn wait_until(&mut self, deadline: Instant, targets: &mut [Target], sink: &mut dyn ObservationSink) {
