@@ -312,3 +312,38 @@ fn verdict_of(reached: Reached, copy_was_full: bool) -> Verdict {
         _ => Verdict::Done,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Flaw, Reached, flaw_of, verdict_of};
+    use crate::backend::{PythonSight, Verdict};
+    use stackclock_unwinder::Truncation;
+    use stackclock_unwinder::native::StackEnd;
+
+    fn with_gap(gap: Truncation, end: StackEnd) -> Reached {
+        Reached { end, gap: Some(gap) }
+    }
+
+    #[test]
+    fn a_gap_counts_as_truncated_and_asks_for_what_would_close_it() {
+        let no_info = with_gap(Truncation::NoUnwindInfo, StackEnd::Root);
+        assert_eq!(flaw_of(no_info, PythonSight::None), Some(Flaw::Truncated(Truncation::NoUnwindInfo)));
+        assert_eq!(verdict_of(no_info, true), Verdict::Done);
+        let short = with_gap(Truncation::OutOfBytes, StackEnd::Root);
+        assert_eq!(verdict_of(short, true), Verdict::WantsMoreStack);
+        assert_eq!(verdict_of(short, false), Verdict::Done, "there are no more bytes");
+        let blocked = with_gap(Truncation::UnknownRegister, StackEnd::Root);
+        assert_eq!(verdict_of(blocked, true), Verdict::WantsRegisters);
+        let of_a_jit = with_gap(Truncation::NoModule, StackEnd::Root);
+        assert_eq!(verdict_of(of_a_jit, true), Verdict::Done);
+    }
+
+    #[test]
+    fn the_innermost_reason_is_the_one_that_counts() {
+        let twice = with_gap(Truncation::NoUnwindInfo, StackEnd::Truncated(Truncation::NoModule));
+        assert_eq!(flaw_of(twice, PythonSight::None), Some(Flaw::Truncated(Truncation::NoUnwindInfo)));
+        let whole = Reached { end: StackEnd::Root, gap: None };
+        assert_eq!(flaw_of(whole, PythonSight::None), None);
+        assert_eq!(verdict_of(whole, true), Verdict::Done);
+    }
+}

@@ -78,6 +78,7 @@ impl Unwinder {
     /// A register that `registers` does not know stays unknown. When a rule needs rbp and it is unknown, it is
     /// computed from sp where the function's code or [`learn_frame_depth`](Self::learn_frame_depth) tells their
     /// distance, and the result is believed only if it leads to an address that a call could return to.
+    /// Likewise the leaf's caller where no call frame information covers the leaf: its code is followed to a return.
     pub fn unwind<M: Memory>(
         &mut self,
         space: &AddressSpace,

@@ -1,8 +1,9 @@
 //! Where a function without call frame information will return to, found by following its code to a `ret`.
 //!
-//! From an instruction pointer on, each register begins as itself. Instructions that move registers, constants and
-//! words of the stack about are followed; whatever else writes a register makes it unknown. The `ret` that is
-//! reached says at which word the return address lies, by the registers as they are now:
+//! At the instruction pointer, rsp and the registers that a function must preserve stand for themselves, and all others
+//! are unknown: what they hold may well be another stack. Instructions that move registers, constants and words of the
+//! stack about are followed; whatever else writes a register makes it unknown. The `ret` that is reached says at which
+//! word the return address lies, by the registers as they are now:
 //!
 //! ```text
 //!   stopped here ──►  vfmadd231pd %ymm0,%ymm1,%ymm4        rsp, rbx, ... = themselves
