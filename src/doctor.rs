@@ -10,7 +10,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 use stackclock_collapse::Profile;
 use stackclock_sampler::{
-    FrameSelection, SamplerError, Session, SessionOptions, Streams, Subprocesses, Targets,
+    FrameSelection, SamplerError, Session, SessionOptions, Stops, Streams, Subprocesses, Targets,
 };
 
 use crate::cli::DoctorArgs;
@@ -134,6 +134,7 @@ fn record_briefly(pid: u32) -> Result<Profile, SamplerError> {
         duration: Some(Duration::from_millis(200)),
         subprocesses: Subprocesses::Ignore,
         frames: FrameSelection::Merged,
+        stops: Stops::Allowed,
     })?;
     let recording = session.run(&AtomicBool::new(false), &mut |_| ())?;
     Ok(recording.into_profile())

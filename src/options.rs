@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stackclock_collapse::folded::Numbers;
 use stackclock_collapse::{Clock, Code, FileNames, Lines, Threads, ViewOptions};
-use stackclock_sampler::{FrameSelection, SessionOptions, Streams, Subprocesses, Targets};
+use stackclock_sampler::{FrameSelection, SessionOptions, Stops, Streams, Subprocesses, Targets};
 
 use crate::cli::{BackendArg, FramesArgs, ModeArg, OutputArgs, RecordArgs, ViewArgs};
 use crate::duration::RecordingLength;
@@ -53,6 +53,7 @@ impl RecordOptions {
                 duration: resolve_duration(args.sampling.duration),
                 subprocesses: resolve_subprocesses(args.subprocesses),
                 frames,
+                stops: if args.sampling.nonblocking { Stops::Never } else { Stops::Allowed },
             },
         })
     }
@@ -184,6 +185,12 @@ mod tests {
         assert_eq!(frames("-p 42 --native"), FrameSelection::Merged);
         assert_eq!(frames("-p 42 --no-native"), FrameSelection::PythonOnly);
         assert_eq!(frames("-p 42 --native-only"), FrameSelection::NativeOnly);
+    }
+
+    #[test]
+    fn nothing_is_stopped_when_told_not_to() {
+        assert_eq!(resolve("-p 42").unwrap().session.stops, Stops::Allowed);
+        assert_eq!(resolve("-p 42 --nonblocking").unwrap().session.stops, Stops::Never);
     }
 
     #[test]

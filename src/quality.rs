@@ -131,6 +131,7 @@ mod tests {
             ticks: 900,
             late: 100,
             missed: 100,
+            incomplete: vec![("Python frames were changing".to_owned(), 2)],
             truncated: vec![("no unwind information".to_owned(), 20), ("unreadable".to_owned(), 5)],
             failed: vec![("process_vm_readv".to_owned(), 1000)],
             lost: 1,

@@ -118,6 +118,7 @@ impl Summary<'_> {
         let counters = &self.profile.counters;
         write_reasons(out, "failed", &counters.failed)?;
         write_reasons(out, "truncated", &counters.truncated)?;
+        write_reasons(out, "incomplete", &counters.incomplete)?;
         for (label, count) in [("lost", counters.lost), ("skipped", counters.skipped)] {
             if count > 0 {
                 writeln!(out, "{label:<9} {count}")?;

@@ -18,6 +18,7 @@
 //! | missed | a tick never happened |
 //! | failed | a thread could not be read at a tick |
 //! | truncated | a stack whose root was not reached |
+//! | incomplete | a stack whose leaf was not reached: the thread ran on |
 //! | lost | a sample dropped after capture |
 //! | skipped | a thread deliberately not looked at |
 #![forbid(unsafe_code)]

@@ -96,6 +96,8 @@ pub struct Counters {
     pub missed: u64,
     /// Samples whose root was not reached, by reason.
     pub truncated: Vec<(String, u64)>,
+    /// Samples whose leaf was not reached, by reason.
+    pub incomplete: Vec<(String, u64)>,
     /// Samples that could not be read, by reason.
     pub failed: Vec<(String, u64)>,
     /// Samples dropped after capture.

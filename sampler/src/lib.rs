@@ -24,7 +24,7 @@ mod watch;
 
 pub use error::SamplerError;
 pub use live::{Live, LiveEnd, LiveProfile};
-pub use options::{FrameSelection, SessionOptions, Streams, Subprocesses, Targets};
+pub use options::{FrameSelection, SessionOptions, Stops, Streams, Subprocesses, Targets};
 pub use recording::{Child, ChildEnd, Recording};
 pub use session::{Progress, Session};
 pub use snapshot::{SnapshotOptions, snapshot};

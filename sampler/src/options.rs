@@ -53,6 +53,15 @@ impl FrameSelection {
     }
 }
 
+/// Whether threads of the targets may be stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stops {
+    /// Those that run, one by one, for some microseconds.
+    Allowed,
+    /// None, ever: of running threads only Python frames are seen, and not always all of them.
+    Never,
+}
+
 /// Everything a recording needs to know before it begins.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
@@ -68,4 +77,6 @@ pub struct SessionOptions {
     pub subprocesses: Subprocesses,
     /// Which frames to collect.
     pub frames: FrameSelection,
+    /// Whether to stop threads.
+    pub stops: Stops,
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use stackclock_collapse::{Interner, Process, ProcessId, Seen, StackTable, ThreadId, Timeline};
 use stackclock_unwinder::merge::{merge, python_only, resume_at_anchor};
 use stackclock_unwinder::native::{ModuleStore, NativeStack, StackEnd};
-use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack};
-use stackclock_unwinder::{Capture, Failure, FrameAddress, RawFrame, Truncation};
+use stackclock_unwinder::python::{CodeTable, PythonCapture, PythonStack, Reading};
+use stackclock_unwinder::{Capture, Failure, FrameAddress, Incompleteness, RawFrame, Truncation};
 
 use crate::backend::{Account, Observation, ObservationSink, PythonSight, Sight, Tick, Verdict};
 use crate::options::FrameSelection;
@@ -41,6 +41,7 @@ pub struct Recorder {
 enum Flaw {
     Truncated(Truncation),
     Failed(Failure),
+    Incomplete(Incompleteness),
 }
 
 /// Samples, and those that are not whole, counted by reason. A sleeping thread's sample counts again at each tick at
@@ -53,6 +54,8 @@ pub struct Tally {
     pub truncated: BTreeMap<Truncation, u64>,
     /// Threads or Python frames that could not be read.
     pub failed: BTreeMap<Failure, u64>,
+    /// Stacks whose leaf was not reached.
+    pub incomplete: BTreeMap<Incompleteness, u64>,
 }
 
 impl Tally {
@@ -62,6 +65,7 @@ impl Tally {
             None => {}
             Some(Flaw::Truncated(why)) => *self.truncated.entry(why).or_default() += 1,
             Some(Flaw::Failed(why)) => *self.failed.entry(why).or_default() += 1,
+            Some(Flaw::Incomplete(why)) => *self.incomplete.entry(why).or_default() += 1,
         }
     }
 
@@ -72,6 +76,7 @@ impl Tally {
             None => return,
             Some(Flaw::Truncated(why)) => self.truncated.get_mut(&why),
             Some(Flaw::Failed(why)) => self.failed.get_mut(&why),
+            Some(Flaw::Incomplete(why)) => self.incomplete.get_mut(&why),
         };
         if let Some(count) = counted {
             *count -= 1;
@@ -80,7 +85,8 @@ impl Tally {
 
     /// Samples that are not whole, whatever the reason.
     pub fn errors(&self) -> u64 {
-        self.truncated.values().sum::<u64>() + self.failed.values().sum::<u64>()
+        let truncated: u64 = self.truncated.values().sum();
+        truncated + self.failed.values().sum::<u64>() + self.incomplete.values().sum::<u64>()
     }
 }
 
@@ -214,6 +220,27 @@ impl Recorder {
         Reached { end: self.native.end, gap }
     }
 
+    /// Makes `merged` of the Python frames of a thread that ran on; says what is missing of it.
+    fn read_running(
+        &mut self,
+        target: &mut Target,
+        python: PythonSight<(&PythonCapture, Reading)>,
+    ) -> Option<Flaw> {
+        let (capture, reading) = match python {
+            PythonSight::Captured(read) => read,
+            PythonSight::None => return Some(Flaw::Incomplete(Incompleteness::NotStopped)),
+            PythonSight::Failed => return Some(Flaw::Failed(Failure::PythonUnreadable)),
+        };
+        let Target { python, memory, .. } = target;
+        python.resolve(capture, memory, &mut self.codes, &mut self.python);
+        python_only(&self.python, &mut self.merged);
+        match reading {
+            Reading::RootSide => Some(Flaw::Incomplete(Incompleteness::Changing)),
+            Reading::Whole if self.merged.is_empty() => Some(Flaw::Incomplete(Incompleteness::NotStopped)),
+            Reading::Whole => None,
+        }
+    }
+
     /// Goes on beyond code that cannot be unwound (a JIT's), as often as Python frames show the way. Gives the reason of
     /// the innermost gap that this leaves.
     fn resume(&mut self, target: &mut Target, capture: &Capture) -> Option<Truncation> {
@@ -259,10 +286,13 @@ impl ObservationSink for Recorder {
                 let asked = target.threads.get(index).map_or(0, |thread| thread.stack_bytes);
                 (flaw_of(reached, python), verdict_of(reached, native.stack.bytes.len() >= asked))
             }
+            Sight::Running(python) => (self.read_running(target, python), Verdict::Done),
             Sight::Failed(why) => (Some(Flaw::Failed(why)), Verdict::Done),
         };
-        if let Some(Flaw::Failed(why)) = flaw {
-            self.merged.push(RawFrame::Failed(why));
+        match flaw {
+            Some(Flaw::Failed(why)) => self.merged.push(RawFrame::Failed(why)),
+            Some(Flaw::Incomplete(why)) => self.merged.insert(0, RawFrame::Incomplete(why)),
+            Some(Flaw::Truncated(_)) | None => {}
         }
         let frames = &mut self.frames;
         let stack = self.stacks.intern(self.merged.iter().rev().map(|&frame| frames.intern(frame)));

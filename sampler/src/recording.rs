@@ -103,6 +103,7 @@ impl Recording {
         profile.recorded = self.recorded;
         profile.counters = self.counters;
         profile.counters.truncated = by_reason(&tally.truncated, |reason| reason.reason());
+        profile.counters.incomplete = by_reason(&tally.incomplete, |reason| reason.reason());
         profile.counters.failed = by_reason(&tally.failed, |reason| reason.reason());
         profile
     }

@@ -61,7 +61,7 @@ impl Session {
     /// ptrace knows tracers by thread. SIGCHLD is blocked in that thread from now on.
     pub fn start(options: SessionOptions) -> Result<Self, SamplerError> {
         let mut session = Session {
-            watch: Watch::new(options.frames)?,
+            watch: Watch::new(options.frames, options.stops)?,
             launched: None,
             children_seen: Instant(0),
             ticks: 0,

@@ -18,7 +18,7 @@ use stackclock_collapse::{Counters, Profile, Recorded, ThreadId};
 use crate::SamplerError;
 use crate::backend::{CaptureBackend, Observation, ObservationSink, Tick, Verdict};
 use crate::clock::Instant;
-use crate::options::{FrameSelection, Subprocesses};
+use crate::options::{FrameSelection, Stops, Subprocesses};
 use crate::punctuality::Punctual;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
@@ -52,7 +52,7 @@ pub struct SnapshotOptions {
 /// are in. SIGCHLD is blocked in the calling thread from now on.
 pub fn snapshot(options: &SnapshotOptions) -> Result<Profile, SamplerError> {
     let started = SystemTime::now();
-    let mut watch = Watch::new(options.frames)?;
+    let mut watch = Watch::new(options.frames, Stops::Allowed)?;
     // With the thread that traces ends whatever it has asked for: a thread that gets a CPU only while names are looked up
     // must not stop for us then (`exit_ptrace`, kernel/ptrace.c).
     let looked = thread::scope(|scope| scope.spawn(|| look(&mut watch, options)).join());

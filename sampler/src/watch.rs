@@ -6,7 +6,7 @@ use crate::SamplerError;
 use crate::backend::CaptureBackend;
 use crate::backend::ptrace::PtraceBackend;
 use crate::clock::Instant;
-use crate::options::FrameSelection;
+use crate::options::{FrameSelection, Stops};
 use crate::ptrace::Tracer;
 use crate::recorder::Recorder;
 use crate::target::{Life, Target, admit, describe};
@@ -24,10 +24,10 @@ pub struct Watch {
 
 impl Watch {
     /// A watch over nothing yet. SIGCHLD is blocked in the calling thread, and in those that it starts, from now on.
-    pub fn new(frames: FrameSelection) -> Result<Self, SamplerError> {
+    pub fn new(frames: FrameSelection, stops: Stops) -> Result<Self, SamplerError> {
         allow_many_files();
         Ok(Watch {
-            backend: PtraceBackend::new(Tracer::new()?, frames),
+            backend: PtraceBackend::new(Tracer::new()?, frames, stops),
             recorder: Recorder::new(frames),
             targets: Vec::new(),
         })

@@ -69,6 +69,10 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     pub backend: BackendArg,
 
+    /// Never stop anything: of threads that run, only those Python frames are seen that hold still meanwhile
+    #[arg(long)]
+    pub nonblocking: bool,
+
     #[command(flatten)]
     pub frames: FramesArgs,
 }

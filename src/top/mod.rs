@@ -14,7 +14,7 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use stackclock_sampler::{Live, SessionOptions, Streams, Targets};
+use stackclock_sampler::{Live, SessionOptions, Stops, Streams, Targets};
 
 use crate::cli::TopArgs;
 use crate::error::{Error, Exit};
@@ -47,6 +47,7 @@ pub fn top(args: TopArgs) -> Result<Exit, Error> {
         duration: None,
         subprocesses: resolve_subprocesses(args.subprocesses),
         frames,
+        stops: Stops::Allowed,
     };
     let live = Live::start(options, WINDOW).map_err(|error| match launches {
         true => Error::from(error).before_launch(),

@@ -9,6 +9,7 @@ mod harmless;
 mod launch;
 mod modules;
 mod nested;
+mod nonblocking;
 mod outputs;
 mod refusals;
 mod server;

@@ -32,4 +32,4 @@ pub use address::{Avma, FrameAddress, Svma};
 pub use arch::Registers;
 pub use capture::{Capture, StackBytes};
 pub use memory::{Memory, MemoryError, ReadPart, SliceMemory};
-pub use raw_frame::{Failure, ModuleId, PythonCodeId, RawFrame, Truncation};
+pub use raw_frame::{Failure, Incompleteness, ModuleId, PythonCodeId, RawFrame, Truncation};

@@ -70,6 +70,25 @@ impl Failure {
     }
 }
 
+/// Why the leaf of a stack is not known, when nothing may be stopped. Each reason is counted, and shown as a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Incompleteness {
+    /// The thread was running, and none of its frames can be read without a stop.
+    NotStopped,
+    /// The innermost Python frames changed while they were read.
+    Changing,
+}
+
+impl Incompleteness {
+    /// The reason in words, as in the frame `[incomplete: ...]` and in the counters.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Incompleteness::NotStopped => "running thread not stopped",
+            Incompleteness::Changing => "Python frames were changing",
+        }
+    }
+}
+
 /// One entry of a merged stack before symbolization.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum RawFrame {
@@ -104,4 +123,6 @@ pub enum RawFrame {
     Gap(Truncation),
     /// Frames are missing here because they could not be read.
     Failed(Failure),
+    /// The frames further in are missing; always the leaf.
+    Incomplete(Incompleteness),
 }

@@ -15,7 +15,7 @@
 pub mod ptrace;
 
 use stackclock_collapse::{RunState, ThreadId};
-use stackclock_unwinder::python::PythonCapture;
+use stackclock_unwinder::python::{PythonCapture, Reading};
 use stackclock_unwinder::{Capture, Failure};
 
 use crate::clock::Instant;
@@ -76,6 +76,8 @@ pub enum Sight<'a> {
         /// The Python frames' bytes.
         python: PythonSight<&'a PythonCapture>,
     },
+    /// The Python frames of a thread that ran on; nothing else of it can be seen.
+    Running(PythonSight<(&'a PythonCapture, Reading)>),
     /// Nothing, and why.
     Failed(Failure),
 }

@@ -6,7 +6,8 @@ use py_spy::python_process_info::{PythonProcessInfo, get_python_version};
 use stackclock_unwinder::merge::EvalCode;
 use stackclock_unwinder::native::{Mapped, Mapping, ModuleStore};
 use stackclock_unwinder::python::{
-    CodeCache, CodeTable, Interpreter, Location, PythonCapture, PythonStack, PythonVersion,
+    CodeCache, CodeTable, Interpreter, Location, PythonCapture, PythonStack, PythonThread, PythonVersion,
+    Reading, RunningReader,
 };
 use stackclock_unwinder::{Avma, ModuleId};
 
@@ -117,14 +118,32 @@ impl TargetPython {
         memory: &LiveMemory,
         out: &mut PythonCapture,
     ) -> PythonSight<()> {
-        let Some(interpreter) = self.interpreter() else { return PythonSight::None };
-        let Some(state) = interpreter.threads().iter().find(|state| thread.is_state_of(state)) else {
-            return PythonSight::None;
-        };
-        match interpreter.capture(state, &mut thread.python_hints, memory, out) {
+        let Some((interpreter, state)) = self.state_of(thread) else { return PythonSight::None };
+        match interpreter.capture(&state, &mut thread.python_hints, memory, out) {
             Ok(()) => PythonSight::Captured(()),
             Err(_) => PythonSight::Failed,
         }
+    }
+
+    /// Reads the Python frames of a thread that runs on.
+    pub fn capture_running(
+        &self,
+        thread: &mut TargetThread,
+        memory: &LiveMemory,
+        reader: &mut RunningReader,
+        out: &mut PythonCapture,
+    ) -> PythonSight<Reading> {
+        let Some((interpreter, state)) = self.state_of(thread) else { return PythonSight::None };
+        match interpreter.capture_running(&state, &mut thread.python_hints, memory, reader, out) {
+            Ok(reading) => PythonSight::Captured(reading),
+            Err(_) => PythonSight::Failed,
+        }
+    }
+
+    fn state_of(&self, thread: &TargetThread) -> Option<(&Interpreter, PythonThread)> {
+        let interpreter = self.interpreter()?;
+        let state = interpreter.threads().iter().find(|state| thread.is_state_of(state))?;
+        Some((interpreter, *state))
     }
 
     /// Which native code is the interpreter's loop; merging learns it.

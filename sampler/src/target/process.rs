@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use stackclock_collapse::ProcessId;
 use stackclock_unwinder::native::{AddressSpace, ModuleStore, NativeStack, Unwinder};
-use stackclock_unwinder::python::PythonCapture;
+use stackclock_unwinder::python::{PythonCapture, Reading, RunningReader};
 use stackclock_unwinder::{Avma, Capture};
 
 use super::interpreter::TargetPython;
@@ -204,6 +204,19 @@ impl Target {
     pub fn capture_python(&mut self, index: usize, out: &mut PythonCapture) -> PythonSight<()> {
         match self.threads.get_mut(index) {
             Some(thread) => self.python.capture(thread, &self.memory, out),
+            None => PythonSight::None,
+        }
+    }
+
+    /// Reads the Python frames of a thread that runs on.
+    pub fn capture_running_python(
+        &mut self,
+        index: usize,
+        reader: &mut RunningReader,
+        out: &mut PythonCapture,
+    ) -> PythonSight<Reading> {
+        match self.threads.get_mut(index) {
+            Some(thread) => self.python.capture_running(thread, &self.memory, reader, out),
             None => PythonSight::None,
         }
     }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::layout::{FrameModel, Layout};
-use super::snapshot::{Piece, Snapshot, avma_at, u32_at, u64_at};
+use super::snapshot::{Piece, Snapshot, avma_at, field, u32_at, u64_at};
 use super::walk::{self, Walk};
 use super::{CodeIdentity, Interpreter, PythonError, PythonThread, identity};
 use crate::{Avma, Memory};
@@ -23,7 +23,7 @@ use crate::{Avma, Memory};
 /// Memory that a thread's last capture needed, so that the next one reads it in one call.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadHints {
-    pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<Piece>,
 }
 
 /// Where a run of Python frames is anchored on the C stack.
@@ -74,6 +74,14 @@ pub struct PythonCapture {
     pub(crate) scratch: Scratch,
 }
 
+/// A frame as two captures are compared by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    pub frame: Avma,
+    pub code: Option<Avma>,
+    pub instruction: Instruction,
+}
+
 /// Working memory of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
@@ -81,6 +89,8 @@ pub(crate) struct Scratch {
     /// What this capture has used; becomes the thread's hints.
     pub used: Vec<Piece>,
     pub wanted: Vec<Piece>,
+    /// The addresses of `PythonCapture::frames`.
+    pub frame_addresses: Vec<Avma>,
     pub code_addresses: Vec<Avma>,
     pub code_index: FxHashMap<Avma, u32>,
     pub cframes: Vec<Avma>,
@@ -98,7 +108,7 @@ impl PythonCapture {
         self.frames.is_empty()
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.clear_frames();
         self.scratch.snapshot.clear();
         self.scratch.used.clear();
@@ -110,13 +120,41 @@ impl PythonCapture {
         self.runs.clear();
         self.codes.clear();
         self.truncated = false;
+        self.scratch.frame_addresses.clear();
         self.scratch.code_addresses.clear();
         self.scratch.code_index.clear();
         self.scratch.chunks.clear();
     }
 
+    /// The frames with their addresses, innermost first.
+    pub(crate) fn steps(&self) -> impl DoubleEndedIterator<Item = Step> + ExactSizeIterator + Clone {
+        let frames = self.frames.iter().zip(&self.scratch.frame_addresses);
+        frames.map(|(captured, &frame)| Step {
+            frame,
+            code: self.scratch.code_addresses.get(captured.code as usize).copied(),
+            instruction: captured.instruction,
+        })
+    }
+
+    /// Forgets the innermost frames, so that `count` are left.
+    pub(crate) fn keep_outermost(&mut self, count: usize) {
+        let mut surplus = self.frames.len().saturating_sub(count);
+        self.frames.drain(..surplus);
+        self.scratch.frame_addresses.drain(..surplus);
+        for run in &mut self.runs {
+            let cut = surplus.min(run.frames as usize);
+            run.frames -= cut as u32;
+            surplus -= cut;
+        }
+    }
+
     /// Adds a frame to the last run.
-    pub(crate) fn push(&mut self, code: Avma, instruction: Instruction) -> Result<(), PythonError> {
+    pub(crate) fn push(
+        &mut self,
+        frame: Avma,
+        code: Avma,
+        instruction: Instruction,
+    ) -> Result<(), PythonError> {
         if code.0 == 0 || !code.0.is_multiple_of(8) {
             return Err(PythonError::BadPointer { what: "a code object", address: code });
         }
@@ -126,6 +164,7 @@ impl PythonCapture {
             self.scratch.code_addresses.push(code);
         }
         self.frames.push(CapturedFrame { code: code_index, instruction });
+        self.scratch.frame_addresses.push(frame);
         Ok(())
     }
 }
@@ -163,12 +202,8 @@ impl Interpreter {
         memory: &impl Memory,
         out: &mut PythonCapture,
     ) -> Result<(), PythonError> {
-        let layout = self.layout();
-        let tstate = Piece::new(thread.tstate, layout.thread.extent);
-        let tid = Piece::new(self.tid_place().address(thread.thread_id), 4);
-        let count = if layout.thread.native_thread_id.is_some() { 1 } else { 2 };
-        let mut owner = [tstate, tid];
-        let owner = owner.get_mut(..count).unwrap_or_default();
+        let [tstate, tid] = self.owner(thread);
+        let owner = &mut [tstate, tid];
         let Scratch { snapshot, used, wanted, .. } = &mut out.scratch;
         used.extend_from_slice(owner);
         wanted.clear();
@@ -180,16 +215,37 @@ impl Interpreter {
             snapshot.fetch(owner, memory)?;
         }
         self.check_owner(thread, tstate, tid, &out.scratch.snapshot)?;
+        self.walk(thread, memory, out)?;
+        identity::read_codes(self.layout(), memory, out)
+    }
+
+    /// The thread state, and where its thread's tid is: inside it, from 3.11 on.
+    pub(crate) fn owner(&self, thread: &PythonThread) -> [Piece; 2] {
+        let layout = &self.layout().thread;
+        let tid = match layout.native_thread_id {
+            Some(at) => field(thread.tstate, at),
+            None => self.tid_place().address(thread.thread_id),
+        };
+        [Piece::new(thread.tstate, layout.extent), Piece::new(tid, 4)]
+    }
+
+    /// Collects the frames, reading what is not in the snapshot yet.
+    pub(crate) fn walk(
+        &self,
+        thread: &PythonThread,
+        memory: &impl Memory,
+        out: &mut PythonCapture,
+    ) -> Result<(), PythonError> {
+        let layout = self.layout();
         let mut walk = Walk { layout, tstate: thread.tstate, memory, out };
         match &layout.frames {
-            FrameModel::Heap(frames) => walk::heap_frames(&mut walk, frames)?,
-            FrameModel::Stacked(frames) => walk::stacked_frames(&mut walk, frames)?,
+            FrameModel::Heap(frames) => walk::heap_frames(&mut walk, frames),
+            FrameModel::Stacked(frames) => walk::stacked_frames(&mut walk, frames),
         }
-        identity::read_codes(layout, memory, out)
     }
 
     /// Checks that the thread state is still that of the thread.
-    fn check_owner(
+    pub(crate) fn check_owner(
         &self,
         thread: &PythonThread,
         tstate: Piece,

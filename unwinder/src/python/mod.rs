@@ -23,6 +23,7 @@ mod interpreter;
 mod layout;
 mod lines;
 mod plumbing;
+mod running;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -38,4 +39,5 @@ pub use gil::GilSymbols;
 pub use identity::CodeIdentity;
 pub use interpreter::{Interpreter, Location, PythonThread};
 pub use plumbing::is_plumbing;
+pub use running::{Reading, RunningReader};
 pub use version::PythonVersion;

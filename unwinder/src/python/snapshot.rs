@@ -108,18 +108,11 @@ impl Snapshot {
 
     /// Reads those of `pieces` that are not held, in as few calls as possible. Sorts them.
     pub fn fetch(&mut self, pieces: &mut [Piece], memory: &impl Memory) -> Result<(), MemoryError> {
-        pieces.sort_unstable();
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
-        for &piece in pieces.iter() {
-            match joined.last_mut() {
-                _ if self.get(piece).is_some() => {}
-                Some(last) if piece.address.0 <= last.end().saturating_add(JOIN_GAP) => {
-                    let end = last.end().max(piece.end());
-                    last.length = (end - last.address.0) as usize;
-                }
-                _ => joined.push(piece),
-            }
+        pieces.sort_unstable();
+        for &piece in pieces.iter().filter(|&&piece| self.get(piece).is_none()) {
+            join(&mut joined, piece);
         }
         let outcome = joined.chunks(MAX_PARTS).try_for_each(|pieces| {
             let at = self.read(pieces, memory)?;
@@ -127,6 +120,46 @@ impl Snapshot {
             Ok(())
         });
         self.joined = joined;
+        outcome
+    }
+
+    /// Reads `first` and `pieces` and then, into `again`, `pieces` and `first`, all in one call. What both held before
+    /// is gone. Sorts the pieces.
+    pub fn fetch_twice(
+        &mut self,
+        again: &mut Snapshot,
+        first: Piece,
+        pieces: &mut [Piece],
+        memory: &impl Memory,
+    ) -> Result<(), MemoryError> {
+        self.clear();
+        again.clear();
+        let mut all = std::mem::take(&mut self.joined);
+        all.clear();
+        pieces.sort_unstable();
+        pieces.iter().for_each(|&piece| join(&mut all, piece));
+        let total = all.iter().map(|piece| piece.length).fold(first.length, usize::saturating_add);
+        if total > MAX_BYTES || all.len() >= MAX_PARTS / 2 {
+            self.joined = all;
+            return Err(MemoryError { address: first.address.0, length: total });
+        }
+        all.insert(0, first);
+        self.bytes.resize(total, 0);
+        again.bytes.resize(total, 0);
+        let mut parts = reuse(std::mem::take(&mut self.parts));
+        push_parts(&mut parts, &all, &mut self.bytes);
+        let half = parts.len();
+        push_parts(&mut parts, &all, &mut again.bytes);
+        if let Some(second) = parts.get_mut(half..) {
+            second.rotate_left(1);
+        }
+        let outcome = memory.read_many(&mut parts);
+        self.parts = reuse(parts);
+        if outcome.is_ok() {
+            self.remember(&all, 0);
+            again.remember(&all, 0);
+        }
+        self.joined = all;
         outcome
     }
 
@@ -142,12 +175,7 @@ impl Snapshot {
         }
         self.bytes.resize(end, 0);
         let mut parts = reuse(std::mem::take(&mut self.parts));
-        let mut rest = self.bytes.get_mut(start..).unwrap_or_default();
-        for piece in pieces {
-            let Some((bytes, behind)) = rest.split_at_mut_checked(piece.length) else { break };
-            parts.push(ReadPart { address: piece.address, bytes });
-            rest = behind;
-        }
+        push_parts(&mut parts, pieces, self.bytes.get_mut(start..).unwrap_or_default());
         let outcome = memory.read_many(&mut parts);
         self.parts = reuse(parts);
         if let Err(error) = outcome {
@@ -169,6 +197,26 @@ impl Snapshot {
             reach = reach.max(region.address.0.saturating_add(region.length as u64));
             region.reach = reach;
         }
+    }
+}
+
+/// Adds a piece to pieces in order; to the last one, if it is near.
+fn join(joined: &mut Vec<Piece>, piece: Piece) {
+    match joined.last_mut() {
+        Some(last) if piece.address.0 <= last.end().saturating_add(JOIN_GAP) => {
+            let end = last.end().max(piece.end());
+            last.length = (end - last.address.0) as usize;
+        }
+        _ => joined.push(piece),
+    }
+}
+
+/// Divides `bytes` among `pieces`.
+fn push_parts<'b>(parts: &mut Vec<ReadPart<'b>>, pieces: &[Piece], mut bytes: &'b mut [u8]) {
+    for piece in pieces {
+        let Some((own, rest)) = bytes.split_at_mut_checked(piece.length) else { break };
+        parts.push(ReadPart { address: piece.address, bytes: own });
+        bytes = rest;
     }
 }
 

@@ -129,6 +129,9 @@ impl Symbolizer {
             RawFrame::Failed(why) => {
                 vec![Frame::remark(FrameKind::Error, format!("[failed: {}]", why.reason()))]
             }
+            RawFrame::Incomplete(why) => {
+                vec![Frame::remark(FrameKind::Error, format!("[incomplete: {}]", why.reason()))]
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use super::{Look, PtraceBackend, STOP_BOUND, Subject};
 use crate::arch;
 use crate::backend::{Account, Verdict};
 use crate::clock::Instant;
+use crate::options::Stops;
 use crate::proc::{SyscallState, TaskState};
 use crate::ptrace::{Interrupt, SEES_INTERRUPT};
 use crate::target::Rest;
@@ -58,9 +59,11 @@ impl PtraceBackend {
                 {
                     continue;
                 }
-                Verdict::WantsRegisters => break self.ask_for_registers(state, account, &syscall, subject),
+                Verdict::WantsRegisters if self.stops == Stops::Allowed => {
+                    break self.ask_for_registers(state, account, &syscall, subject);
+                }
                 Verdict::WantsAnotherLook => break Rest::Unknown,
-                Verdict::WantsMoreStack | Verdict::Done => break Rest::Asleep,
+                Verdict::WantsMoreStack | Verdict::WantsRegisters | Verdict::Done => break Rest::Asleep,
             }
         };
         if let Some(thread) = subject.thread() {

@@ -16,6 +16,7 @@ use stackclock_unwinder::Failure;
 use super::{Look, Pending, PtraceBackend, STOP_BOUND, Subject};
 use crate::backend::{Account, Observation, ObservationSink, Sight, Tick, Verdict};
 use crate::clock::Instant;
+use crate::options::Stops;
 use crate::proc::{SchedStat, SyscallState};
 use crate::ptrace::{Interrupt, PendingStop, StoppedThread};
 use crate::target::{Rest, Target};
@@ -27,6 +28,7 @@ impl PtraceBackend {
             return Look::Gone;
         };
         match self.look_at_fallen_asleep(before, subject) {
+            Look::Awake if self.stops == Stops::Never => return self.look_at_running(subject),
             Look::Awake => {}
             settled => return settled,
         }

@@ -10,20 +10,22 @@
 //!
 //! Only threads that are on a CPU, or want one, are ever stopped, one at a time; and only after all the others have been
 //! looked at: a stop frees a CPU, so that the next thread would be seen as what the stop made of it.
+//! Where nothing may be stopped, of those only Python frames are read (unstopped.rs).
 
 mod asleep;
 mod awake;
+mod unstopped;
 
 use std::time::Duration;
 
 use stackclock_collapse::RunState;
 use stackclock_unwinder::native::NativeStack;
-use stackclock_unwinder::python::PythonCapture;
+use stackclock_unwinder::python::{PythonCapture, RunningReader};
 use stackclock_unwinder::{Avma, Capture, Registers, StackBytes};
 
 use super::{Account, CaptureBackend, Observation, ObservationSink, PythonSight, Sight, Tick, Verdict};
 use crate::clock::Instant;
-use crate::options::FrameSelection;
+use crate::options::{FrameSelection, Stops};
 use crate::proc::{SchedStat, SyscallState};
 use crate::ptrace::{PendingStop, Tracer};
 use crate::target::{Rest, Target, TargetThread};
@@ -37,8 +39,10 @@ const STOP_BOUND: Duration = Duration::from_micros(500);
 pub struct PtraceBackend {
     tracer: Tracer,
     frames: FrameSelection,
+    stops: Stops,
     capture: Capture,
     python: PythonCapture,
+    running: RunningReader,
     /// Working memory of learning.
     scratch: NativeStack,
     pending: Vec<Pending>,
@@ -86,12 +90,14 @@ impl Subject<'_> {
 
 impl PtraceBackend {
     /// A backend whose stops are made by the calling thread.
-    pub fn new(tracer: Tracer, frames: FrameSelection) -> Self {
+    pub fn new(tracer: Tracer, frames: FrameSelection, stops: Stops) -> Self {
         PtraceBackend {
             tracer,
             frames,
+            stops,
             capture: Capture { registers: Registers::new(Avma(0), Avma(0)), stack: StackBytes::default() },
             python: PythonCapture::default(),
+            running: RunningReader::default(),
             scratch: NativeStack::default(),
             pending: Vec::new(),
             awake: Vec::new(),

@@ -20,7 +20,7 @@ pub(crate) fn heap_frames<M: Memory>(walk: &mut Walk<'_, M>, layout: &HeapFrames
         let back = avma_at(bytes, layout.back);
         let code = avma_at(bytes, layout.code);
         let lasti = u32_at(bytes, layout.lasti) as i32;
-        walk.out.push(code, Instruction::Offset(lasti.saturating_mul(layout.lasti_bytes)))?;
+        walk.out.push(frame, code, Instruction::Offset(lasti.saturating_mul(layout.lasti_bytes)))?;
         walk.out.runs.push(PythonRun { anchor: Anchor::Word(frame), frames: 1 });
         frame = back;
     }

@@ -146,7 +146,7 @@ fn from_frame<M: Memory>(
             let tlbc_index = layout.tlbc_index.map_or(0, |at| u32_at(bytes, at));
             let entry =
                 matches!(layout.entries, Entries::Flag(at) if bytes.get(at).is_some_and(|&flag| flag != 0));
-            walk.out.push(code, Instruction::Pointer { at, tlbc_index })?;
+            walk.out.push(frame, code, Instruction::Pointer { at, tlbc_index })?;
             run += 1;
             if entry {
                 walk.out.runs.push(PythonRun { anchor: Anchor::Unknown, frames: run });
