@@ -1,4 +1,4 @@
-//! The CPythons of this machine: pyenv's and the system's.
+//! The CPythons of this machine: pyenv's, the system's, and those in chroots that `scripts/pythons.sh` makes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,12 +6,15 @@ use std::process::Command;
 /// An interpreter that is installed here.
 #[derive(Clone, Debug)]
 pub struct Python {
+    /// As seen from `root`.
     pub path: PathBuf,
+    /// The root directory that it runs in, if that is not ours.
+    pub root: Option<PathBuf>,
     pub version: (u8, u8, u8),
 }
 
 /// The minor versions that the tests want to see.
-pub const WANTED: std::ops::RangeInclusive<u8> = 6..=13;
+pub const WANTED: std::ops::RangeInclusive<u8> = 6..=15;
 
 /// All interpreters from 3.6 on, by version. Prints which of the wanted ones are missing, so that a version that
 /// was not tested is seen.
@@ -20,7 +23,8 @@ pub fn pythons() -> Vec<Python> {
     let installed = std::fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
     let paths =
         installed.map(|entry| entry.path().join("bin/python")).chain([PathBuf::from("/usr/bin/python3")]);
-    let mut pythons: Vec<Python> = paths.filter_map(|path| identify(&path)).collect();
+    let mut pythons: Vec<Python> =
+        paths.filter_map(|path| identify(&path, None)).chain(in_chroots()).collect();
     pythons.sort_by_key(|python| python.version);
     for minor in WANTED {
         let found: Vec<_> = pythons.iter().filter(|python| python.version.1 == minor).collect();
@@ -33,11 +37,30 @@ pub fn pythons() -> Vec<Python> {
     pythons
 }
 
+/// Those of the chroots below `target/pythons`.
+fn in_chroots() -> Vec<Python> {
+    let chroots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/pythons");
+    let roots = std::fs::read_dir(chroots).into_iter().flatten().flatten().map(|entry| entry.path());
+    let pythons = roots.flat_map(|root| {
+        WANTED.filter_map(move |minor| identify(Path::new(&format!("/usr/bin/python3.{minor}")), Some(&root)))
+    });
+    pythons.collect()
+}
+
+/// A command that runs `path`, inside `root` if there is one.
+pub fn command(path: &Path, root: Option<&Path>) -> Command {
+    let Some(root) = root else { return Command::new(path) };
+    let mut command = Command::new("chroot");
+    command.arg(root).arg(path);
+    command
+}
+
 /// The version of the interpreter at `path`, which must say it itself.
-fn identify(path: &Path) -> Option<Python> {
-    let output = Command::new(path).args(["-c", "import sys; print(*sys.version_info[:3])"]).output().ok()?;
+fn identify(path: &Path, root: Option<&Path>) -> Option<Python> {
+    let output =
+        command(path, root).args(["-c", "import sys; print(*sys.version_info[:3])"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let numbers: Vec<u8> = text.split_whitespace().map_while(|number| number.parse().ok()).collect();
     let &[3, minor @ 6..=u8::MAX, patch] = numbers.as_slice() else { return None };
-    Some(Python { path: path.to_owned(), version: (3, minor, patch) })
+    Some(Python { path: path.to_owned(), root: root.map(Path::to_owned), version: (3, minor, patch) })
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, IoSliceMut, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -12,7 +12,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 use stackclock_unwinder::python::{GilSymbols, Interpreter, Location, PythonVersion};
 use stackclock_unwinder::{Avma, Memory, MemoryError, ReadPart};
 
-use crate::pythons::Python;
+use crate::pythons::{Python, command};
 
 /// Number of the system call `read`, in which the targets block.
 pub const READ: u32 = 0;
@@ -64,8 +64,15 @@ pub struct Target {
 impl Target {
     /// Starts `tests/python/targets/SCRIPT`.
     pub fn start(python: &Python, script: &str, arguments: &[&str]) -> Target {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/targets").join(script);
-        let mut child = Command::new(&python.path)
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/targets").join(script);
+        let script = match &python.root {
+            None => source,
+            Some(root) => {
+                std::fs::copy(&source, root.join("srv").join(script)).expect("the chroot can be written");
+                Path::new("/srv").join(script)
+            }
+        };
+        let mut child = command(&python.path, python.root.as_deref())
             .arg(script)
             .args(arguments)
             .env("PYTHONIOENCODING", "utf-8")

@@ -223,7 +223,9 @@ pub fn address_space(pid: Pid, store: &ModuleStore) -> AddressSpace {
                 Mapped::Module(store.load(file).expect("vdso is an ELF file"))
             }
             "[vsyscall]" => return None,
-            path if path.starts_with('/') => {
+            // libffi's closures: shared memory, no file that could be opened.
+            path if path.starts_with("/memfd:") || !path.starts_with('/') => Mapped::AnonymousExecutable,
+            path => {
                 let source = fs::File::open(path).expect("mapped file is there");
                 let metadata = source.metadata().expect("open");
                 let file = ModuleFile {
@@ -234,7 +236,6 @@ pub fn address_space(pid: Pid, store: &ModuleStore) -> AddressSpace {
                 };
                 Mapped::Module(store.load(file).expect("an ELF file"))
             }
-            _ => Mapped::AnonymousExecutable,
         };
         Some(Mapping { start: Avma(line.start), end: Avma(line.end), file_offset: line.file_offset, mapped })
     });
