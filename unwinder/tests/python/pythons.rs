@@ -47,8 +47,24 @@ fn in_chroots() -> Vec<Python> {
     pythons.collect()
 }
 
+impl Python {
+    /// A command that runs `tests/python/targets/SCRIPT`, of which a chroot is given a copy.
+    pub fn runs(&self, script: &str) -> Command {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/targets").join(script);
+        let mut command = command(&self.path, self.root.as_deref());
+        match &self.root {
+            None => command.arg(source),
+            Some(root) => {
+                std::fs::copy(&source, root.join("srv").join(script)).expect("the chroot can be written");
+                command.arg(Path::new("/srv").join(script))
+            }
+        };
+        command
+    }
+}
+
 /// A command that runs `path`, inside `root` if there is one.
-pub fn command(path: &Path, root: Option<&Path>) -> Command {
+fn command(path: &Path, root: Option<&Path>) -> Command {
     let Some(root) = root else { return Command::new(path) };
     let mut command = Command::new("chroot");
     command.arg(root).arg(path);

@@ -12,7 +12,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 use stackclock_unwinder::python::{GilSymbols, Interpreter, Location, PythonVersion};
 use stackclock_unwinder::{Avma, Memory, MemoryError, ReadPart};
 
-use crate::pythons::{Python, command};
+use crate::pythons::Python;
 
 /// Number of the system call `read`, in which the targets block.
 pub const READ: u32 = 0;
@@ -64,16 +64,8 @@ pub struct Target {
 impl Target {
     /// Starts `tests/python/targets/SCRIPT`.
     pub fn start(python: &Python, script: &str, arguments: &[&str]) -> Target {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/targets").join(script);
-        let script = match &python.root {
-            None => source,
-            Some(root) => {
-                std::fs::copy(&source, root.join("srv").join(script)).expect("the chroot can be written");
-                Path::new("/srv").join(script)
-            }
-        };
-        let mut child = command(&python.path, python.root.as_deref())
-            .arg(script)
+        let mut child = python
+            .runs(script)
             .args(arguments)
             .env("PYTHONIOENCODING", "utf-8")
             .stdin(Stdio::piped())

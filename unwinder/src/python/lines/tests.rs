@@ -1,8 +1,5 @@
 //! The decoders against tables made, and read, by real interpreters.
 
-use std::path::Path;
-use std::process::Command;
-
 use super::{LineTable, moved};
 use crate::python::PythonVersion;
 use crate::python::layout::LineFormat;
@@ -24,8 +21,7 @@ fn from_hex(text: &str) -> Vec<u8> {
 }
 
 fn check_python(python: &pythons::Python) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/targets/line_tables.py");
-    let output = Command::new(&python.path).arg(script).output().expect("an installed Python starts");
+    let output = python.runs("line_tables.py").output().expect("an installed Python starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (mut tables, mut instructions) = (0, 0);
     for line in String::from_utf8(output.stdout).expect("JSON").lines() {
