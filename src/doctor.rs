@@ -10,7 +10,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 use stackclock_collapse::Profile;
 use stackclock_sampler::{
-    FrameSelection, SamplerError, Session, SessionOptions, Stops, Streams, Subprocesses, Targets,
+    FrameSelection, SamplerError, SessionOptions, Stops, Streams, Subprocesses, Targets,
 };
 
 use crate::cli::DoctorArgs;
@@ -127,7 +127,7 @@ fn check_process(pid: u32) -> Finding {
 }
 
 fn record_briefly(pid: u32) -> Result<Profile, SamplerError> {
-    let session = Session::start(SessionOptions {
+    let options = SessionOptions {
         targets: Targets::Attach(vec![pid]),
         streams: Streams::Ours,
         interval: Duration::from_millis(10),
@@ -135,8 +135,8 @@ fn record_briefly(pid: u32) -> Result<Profile, SamplerError> {
         subprocesses: Subprocesses::Ignore,
         frames: FrameSelection::Merged,
         stops: Stops::Allowed,
-    })?;
-    let recording = session.run(&AtomicBool::new(false), &mut |_| ())?;
+    };
+    let recording = stackclock_sampler::record(options, &AtomicBool::new(false), &mut |_| ())?;
     Ok(recording.into_profile())
 }
 

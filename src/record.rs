@@ -1,11 +1,8 @@
 //! `stackclock record`: from the command line to the files.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use stackclock_collapse::View;
 use stackclock_collapse::folded::Numbers;
-use stackclock_sampler::{Child, Recording, Session, Targets};
+use stackclock_sampler::{Child, Recording, Targets};
 
 use crate::cli::RecordArgs;
 use crate::console;
@@ -17,37 +14,33 @@ use crate::quality;
 use crate::signals;
 use crate::summary::{Summary, Written};
 
-/// Everything that can fail before the first tick has been done.
-struct Begun {
-    outputs: Vec<OpenOutput>,
-    stop: Arc<AtomicBool>,
-    session: Session,
-}
-
 /// Samples, writes, and says how it went.
 pub fn record(args: RecordArgs) -> Result<Exit, Error> {
     let mut options = RecordOptions::resolve(args)?;
     let launches = matches!(options.session.targets, Targets::Launch(_));
-    let begun = begin(&mut options).map_err(|error| if launches { error.before_launch() } else { error })?;
-
-    let mut progress = ProgressLine::begin(&options.session, options.rate);
-    let recording = begun.session.run(&begun.stop, &mut |figures| progress.show(figures))?;
+    let (recording, outputs, progress) =
+        sample(&mut options).map_err(|error| if launches { error.before_launch() } else { error })?;
     progress.say("looking up symbols and writing");
     let child = recording.child();
-    let written = write(recording, begun.outputs, &options, progress);
+    let written = write(recording, outputs, &options, progress);
     match child {
         Some(child) => outlive(child, written),
         None => written.map(|()| Exit::Success),
     }
 }
 
-/// Opens the outputs, then attaches or launches.
-fn begin(options: &mut RecordOptions) -> Result<Begun, Error> {
+/// Opens the outputs, then attaches or launches, and samples.
+fn sample(options: &mut RecordOptions) -> Result<(Recording, Vec<OpenOutput>, ProgressLine), Error> {
     let outputs = std::mem::take(&mut options.outputs);
     let outputs = outputs.into_iter().map(Output::open).collect::<Result<Vec<_>, _>>()?;
     let stop = signals::finish_on_interrupt().map_err(SignalError)?;
-    let session = Session::start(options.session.clone())?;
-    Ok(Begun { outputs, stop, session })
+    let begin = || ProgressLine::begin(&options.session, options.rate);
+    // Said only when the targets were found to be some: after the first tick.
+    let mut progress = None;
+    let recording = stackclock_sampler::record(options.session.clone(), &stop, &mut |figures| {
+        progress.get_or_insert_with(begin).show(figures);
+    })?;
+    Ok((recording, outputs, progress.unwrap_or_else(begin)))
 }
 
 /// Writes the outputs and the final block.

@@ -1,6 +1,6 @@
 //! When and whom: targets, threads, states, ticks and the capture backends.
 //!
-//! *You provide* processes or a command ([`SessionOptions`]); *we provide* a [`Recording`], from which
+//! *You provide* processes or a command ([`SessionOptions`]); *we provide* a [`Recording`] ([`record`]), from which
 //! [`Recording::into_profile`] makes the profile; or [`snapshot`] looks once. *Not for* making sense of registers and bytes, which is
 //! `stackclock-unwinder`'s, or of time, which is `stackclock-collapse`'s.
 
@@ -26,5 +26,5 @@ pub use error::SamplerError;
 pub use live::{Live, LiveEnd, LiveProfile};
 pub use options::{FrameSelection, SessionOptions, Stops, Streams, Subprocesses, Targets};
 pub use recording::{Child, ChildEnd, Recording};
-pub use session::{Progress, Session};
+pub use session::{Progress, record};
 pub use snapshot::{SnapshotOptions, snapshot};

@@ -17,6 +17,7 @@ use crate::SamplerError;
 use crate::backend::{Account, CaptureBackend, Tick};
 use crate::clock::Instant;
 use crate::options::{SessionOptions, Subprocesses, Targets};
+use crate::ptrace::block_child_signal;
 use crate::punctuality::Punctual;
 use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
@@ -44,6 +45,31 @@ pub struct Progress {
     pub late: u64,
     /// Time for which threads of the targets were stopped, summed over threads.
     pub stopped: Duration,
+}
+
+/// A stop request is heeded within this time, whatever the rate: signals go to other threads than the sampling one.
+const HEED_STOP_NS: u64 = 100_000_000;
+
+/// Records until `stop` is set, the duration is over or all targets have ended. `progress` is called after every tick,
+/// from the sampling thread.
+///
+/// To attach, that is a thread of its own, since ptrace knows tracers by thread: with it ends whatever it has asked for,
+/// so that a thread that gets a CPU only later does not stop for a tracer that looks up names by then (`exit_ptrace`,
+/// kernel/ptrace.c). To launch, it is the calling thread: a program that asked to die with its parent
+/// (PR_SET_PDEATHSIG) would otherwise die with its recording. SIGCHLD is blocked in the calling thread from now on.
+pub fn record(
+    options: SessionOptions,
+    stop: &AtomicBool,
+    progress: &mut (dyn FnMut(&Progress) + Send),
+) -> Result<Recording, SamplerError> {
+    block_child_signal()?;
+    let launches = matches!(options.targets, Targets::Launch(_));
+    let sample = || Session::start(options)?.run(stop, progress);
+    if launches {
+        return sample();
+    }
+    let sampled = std::thread::scope(|scope| scope.spawn(sample).join());
+    sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A recording that can begin: every target was found to be one.
@@ -83,11 +109,6 @@ impl Session {
         Ok(session)
     }
 
-    /// The processes that are looked at, by pid.
-    pub fn pids(&self) -> Vec<u32> {
-        self.watch.targets.iter().map(|target| target.pid).collect()
-    }
-
     /// The files that are mapped in the targets, now and later.
     pub(crate) fn modules(&self) -> Arc<ModuleStore> {
         Arc::clone(&self.watch.recorder.modules)
@@ -120,7 +141,8 @@ impl Session {
             && self.watch.targets.iter().any(|target| target.life == Life::Running)
         {
             let due = ticker.deadline();
-            self.watch.wait_until(end.map_or(due, |end| end.min(due)));
+            let until = due.min(Instant::now().plus_ns(HEED_STOP_NS));
+            self.watch.wait_until(end.map_or(until, |end| end.min(until)));
             let now = Instant::now();
             if end.is_some_and(|end| now >= end) {
                 break;
