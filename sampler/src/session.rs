@@ -23,7 +23,7 @@ use crate::recorder::Recorder;
 use crate::recording::{Child, Recording};
 use crate::target::{Launched, Life, admit, children_of};
 use crate::ticker::Ticker;
-use crate::watch::Watch;
+use crate::watch::{Watch, allow_many_files};
 
 /// New children are looked for this often.
 const CHILDREN_EVERY_NS: u64 = 10_000_000;
@@ -106,6 +106,7 @@ impl Session {
                 session.launched = Some(launched);
             }
         }
+        allow_many_files();
         Ok(session)
     }
 

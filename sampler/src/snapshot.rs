@@ -23,7 +23,7 @@ use crate::punctuality::Punctual;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::target::{Target, admit, children_of};
-use crate::watch::Watch;
+use crate::watch::{Watch, allow_many_files};
 
 /// From the first look to the last: what a thread that does not get a CPU can cost.
 const LOOKS_NS: u64 = 300_000_000;
@@ -52,6 +52,7 @@ pub struct SnapshotOptions {
 /// are in. SIGCHLD is blocked in the calling thread from now on.
 pub fn snapshot(options: &SnapshotOptions) -> Result<Profile, SamplerError> {
     let started = SystemTime::now();
+    allow_many_files();
     let mut watch = Watch::new(options.frames, Stops::Allowed)?;
     // With the thread that traces ends whatever it has asked for: a thread that gets a CPU only while names are looked up
     // must not stop for us then (`exit_ptrace`, kernel/ptrace.c).

@@ -25,7 +25,6 @@ pub struct Watch {
 impl Watch {
     /// A watch over nothing yet. SIGCHLD is blocked in the calling thread, and in those that it starts, from now on.
     pub fn new(frames: FrameSelection, stops: Stops) -> Result<Self, SamplerError> {
-        allow_many_files();
         Ok(Watch {
             backend: PtraceBackend::new(Tracer::new()?, frames, stops),
             recorder: Recorder::new(frames),
@@ -58,8 +57,9 @@ impl Watch {
     }
 }
 
-/// Three files are kept open per thread: takes as many as we may have.
-fn allow_many_files() {
+/// Three files are kept open per thread: takes as many as we may have. Not before a program is launched, which would
+/// inherit it.
+pub fn allow_many_files() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {

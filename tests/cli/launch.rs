@@ -49,6 +49,18 @@ fn a_mistake_of_usage_stays_one() {
 }
 
 #[test]
+fn a_command_begins_as_it_would_without_us() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "ulimit -Sn; ulimit -Hn; grep -E '^(Sig|Cpus|TracerPid)' /proc/self/status; \
+                  cut -d' ' -f18,19,40,41 /proc/self/stat; cat /proc/self/timerslack_ns";
+    let alone = std::process::Command::new("sh").args(["-c", script]).output().expect("it runs");
+    let launched = launch(folder.path(), "-o a.folded --idle", &["sh", "-c", script]);
+    let text = |output: &Output| String::from_utf8(output.stdout.clone()).expect("text");
+    assert!(text(&alone).contains("SigBlk"), "{}", text(&alone));
+    assert_eq!(text(&launched), text(&alone), "limits, signals and scheduling");
+}
+
+#[test]
 fn a_command_outlives_its_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     // It ends when the file is there, which is when its recording is over.
